@@ -22,17 +22,24 @@ DATA = {"translate": "reversal", "continue": "text", "classify": "trec", "tag": 
 SIGNS = "abcdefgh"
 HEAD = """# What goes with what
 
-Every recipe of a layered model chooses an attention, a feed-forward layer, a block and a depth. That makes {total}
-mixes; {built} of them are built, and {refused} are refused, with the reason, before anything is read.
-`python docs/mixes.py` writes this page from the tables that check a recipe. A quick test compares it and builds some of
-the mixes, a slow one all of them; for a sample of 60, which each release draws anew, another slow test takes a gradient
-step, saves and loads the model, and exports it as a SavedModel and to ONNX.
+Every recipe of a layered model chooses an attention, a feed-forward layer, a block and a depth. Of {total} mixes
+{built} can be built. The other {refused} are refused, with the reason, before anything is read.
 
-The settings of each layer are their defaults here. Others may build what is refused: a `product_key` memory with
+All other settings have their defaults here. Another setting may allow what is refused: a `product_key` memory with
 `query_norm = "layer"` goes into a reversible stack.
 
-In the tables, ● is built, and a letter is the reason for which a mix is refused:
+In the tables, ● marks a mix that can be built, and a letter stands for the reason why a mix is refused:
 
+"""
+TAIL = """
+A transformer with `adaptive_span` has it in its decoder; its encoder reads in both directions and keeps
+`multi_head`.
+
+A star has multi-head attentions and no feed-forward layer: `multi_head`, `dense` and `pre_norm` in its row mean that
+the recipe chooses nothing there.
+
+`python docs/mixes.py` writes this page from the tables that check a recipe. The tests build all mixes; for a sample of
+60, drawn anew for each release, they also train, save, load and export the model to a SavedModel and to ONNX.
 """
 
 
@@ -91,12 +98,7 @@ def page():
             cells = (verdicts[(model, *row, *column)] for column in columns)
             marks = " | ".join("●" if why is None else signs[why] for why in cells)
             parts.append(f"| {', '.join(row)} | {marks} |\n")
-    notes = (
-        "\nA transformer with `adaptive_span` has it in its decoder; the encoder reads in both directions and keeps "
-        "`multi_head`.\nThe attentions of a star are multi-head ones, and it has no feed-forward layer: "
-        "`multi_head`, `dense` and `pre_norm` there\nmean that the recipe says nothing about them.\n"
-    )
-    return "".join([*parts, notes])
+    return "".join([*parts, TAIL])
 
 
 if __name__ == "__main__":

@@ -32,12 +32,14 @@ FILES = {  # of recipes whose files have names of their own: the folder, what tr
 }
 HEAD = """# Which recipes are ready for which devices
 
-There is no accelerator on the machines where the zoo is made. What can be proved without one: on JAX, the compiled
-training step and the compiled validation step of {count} recipes become one portable module each for {platforms}.
-{calls} The table has, for the longest batch shape, the numbers of the model, the floating-point operations of an
-update, and the sizes of the modules.
+This page shows which recipes compile for an accelerator before you have one. On JAX, the training step and the
+validation step of {count} recipes each become one portable module for these platforms: {platforms}.
+{calls}
 
-It says nothing of speed or memory there: `seqzoo train RECIPE --plan h100` estimates those (docs/devices.md).
+The table has, for the longest batch shape, the parameters of the model, the floating-point operations of an update,
+and the sizes of the modules. Speed and memory are estimated by `seqzoo train RECIPE --plan h100`
+([Many devices](devices.md#before-there-is-an-accelerator)).
+
 `KERAS_BACKEND=jax python docs/readiness.py CORPORA` writes this page.
 
 | recipe | batch | parameters | operations of an update | training module | validation module |
