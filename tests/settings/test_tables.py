@@ -9,7 +9,7 @@ from tests.recipes.small import recipe
 from zoo import recipes
 from zoo.recipes.files import merged
 from zoo.recipes.recipe import TABLES, allowed, plain
-from zoo.settings import kinds, table
+from zoo.settings import data, kinds, table
 from zoo.tasks import TASKS
 
 CHOICES = [(task, kind) for task in TASKS for kind in TASKS[task].models]
@@ -200,3 +200,9 @@ def test_tables_are_frozen_and_equal_where_their_settings_are():
     with pytest.raises(AttributeError):
         one.attention.rounds = 3
     assert msgspec.structs.replace(one.training, steps=9).steps == 9
+
+
+@pytest.mark.parametrize("name", ["x", "hex", "a\0b"])
+def test_an_encoding_that_reads_no_text_is_refused(name):
+    with pytest.raises(ValueError, match="encoding must be a name that Python knows.*received"):
+        data.Files(encoding=name)

@@ -1,6 +1,5 @@
 """Where examples come from: files of one's own, the corpora that the zoo knows, or generators."""
 
-import codecs
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
@@ -44,8 +43,8 @@ class Data(Table, tag_field="corpus"):
 
 def _check_encoding(name):
     try:
-        codecs.lookup(name)
-    except LookupError:
+        " ".encode(name)  # hex and its like are codecs, and none of text
+    except (LookupError, ValueError):
         raise ValueError(
             f"encoding must be a name that Python knows, such as utf-8, cp1252, latin-1 or utf-16; received {name!r}."
         ) from None
