@@ -217,6 +217,7 @@ def test_a_value_and_both_directions_are_refused():
         ({"window": 9, "max_span": 8}, "window of 1 to max_span.*window=9"),
         ({"window": 2.5, "max_span": 8}, "window of 1 to max_span.*window=2.5"),
         ({"penalty": -1.0}, "penalty=-1.0"),
+        ({"penalty": float("nan")}, "penalty=nan"),
         ({"initial_span": 9, "max_span": 8}, "initial_span=9, max_span=8"),
         ({"initial_span": 1, "dynamic": True}, "dynamic=True"),
     ],

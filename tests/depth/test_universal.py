@@ -260,6 +260,7 @@ def test_stacks_of_one_seed_draw_the_same_offsets():
         (lambda: made(2, max_offset=-1), "Received: max_offset=-1"),
         (lambda: Halting("graves"), r"one of \('accumulated', 'interpolated'\), received 'graves'"),
         (lambda: Halting(threshold=1.0), "between 0 and 1.*Received: 1.0"),
+        (lambda: Halting(ponder=-0.1), "at least 0.*Received: -0.1"),
     ],
 )
 def test_settings_are_checked(make, message):

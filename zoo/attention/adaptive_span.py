@@ -92,7 +92,7 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
                 "2 (a shorter one sees nothing at span 0) and a window of 1 to max_span. Received: "
                 f"{', '.join(f'{name}={size!r}' for name, size in sizes.items())}, window={window!r}."
             )
-        if penalty < 0:
+        if not penalty >= 0:
             raise ValueError(f"AdaptiveSpanAttention needs a penalty of at least 0. Received: penalty={penalty!r}.")
         self.units, self.num_heads, self.max_span, self.ramp = units, num_heads, max_span, ramp
         self.penalty, self.dynamic, self.window = penalty, dynamic, window

@@ -58,7 +58,7 @@ class Halting(layers.Layer):
     Call arguments: `h (batch, time, units)`. Returns: `p (batch, time)`, float32.
 
     Raises:
-        ValueError: an unknown rule, or a threshold that is not between 0 and 1.
+        ValueError: an unknown rule, a threshold that is not between 0 and 1, or a negative `ponder`.
 
     Example:
         >>> import numpy as np
@@ -75,6 +75,8 @@ class Halting(layers.Layer):
             raise ValueError(f"Unknown rule: expected one of {RULES}, received {rule!r}.")
         if not 0 < threshold < 1:
             raise ValueError(f"Halting needs a threshold between 0 and 1, such as 0.99. Received: {threshold!r}.")
+        if not ponder >= 0:
+            raise ValueError(f"Halting needs a ponder cost of at least 0. Received: {ponder!r}.")
         self.rule, self.threshold, self.ponder = rule, threshold, ponder
         # At first p is .73: nearly all halt in their second step.
         bias = initializers.Ones()
