@@ -65,8 +65,8 @@ def in_a_ring(own, count, rounds, looks):
     place = place - place // total * total
     row = place // own
     alone = ops.logical_and(own == 1, ops.arange(sum(looks) + 1, dtype="int32") != looks[0])
-    found = ops.where(alone, -1, row * count + place - row * own)
-    return ops.reshape(found, (ops.shape(own)[0], rounds * count, sum(looks) + 1))
+    index = ops.where(alone, -1, row * count + place - row * own)
+    return ops.reshape(index, (ops.shape(own)[0], rounds * count, sum(looks) + 1))
 
 
 def chunks_of_texts(mask, chunk_length, multiple):

@@ -53,8 +53,8 @@ def neighbours(x, index):
     (batch, heads, chunks), (length, width) = ops.shape(x)[:3], x.shape[-2:]
     slots = index.shape[-1]
     index = ops.broadcast_to(ops.maximum(index, 0)[:, None], (batch, heads, chunks, slots))
-    found = take_rows(ops.reshape(x, (batch, heads, chunks, length * width)), index)
-    return ops.reshape(found, (batch, heads, chunks, slots * length, width))
+    met = take_rows(ops.reshape(x, (batch, heads, chunks, length * width)), index)
+    return ops.reshape(met, (batch, heads, chunks, slots * length, width))
 
 
 def places_of_neighbours(known, index):
@@ -126,7 +126,7 @@ def lsh_attention(qk, values, buckets, chunk, mask=None, causal=False, ring=None
         met = meet(ops.reshape(x, (batch, heads, -1, chunk, x.shape[-1])), ring)
         return ops.reshape(met, (batch, heads, rounds, -1, ring.shape[2] * chunk, x.shape[-1]))
 
-    queries, held = chunked(take_rows(qk, order)), chunked(take_rows(values, order))
+    queries, sorted_values = chunked(take_rows(qk, order)), chunked(take_rows(values, order))
     here = chunked(known[..., None])
     there = ops.swapaxes(around(here, fill=-1), -1, -2)  # where the keys of each query are, -1 before the first chunk
     scores = ops.matmul(queries, ops.swapaxes(around(unit(queries)), -1, -2))
@@ -140,7 +140,7 @@ def lsh_attention(qk, values, buckets, chunk, mask=None, causal=False, ring=None
     weights = ops.exp(scores - log_sum)
     if ring is not None:  # where a position meets nothing but itself, and twice, float32 rounds the sum by up to 0.004
         weights = weights / ops.sum(weights, axis=-1, keepdims=True)
-    outputs = ops.matmul(weights, around(held))
+    outputs = ops.matmul(weights, around(sorted_values))
 
     def unsorted(x):
         """`(batch, heads, rounds, time, ...)`."""

@@ -31,8 +31,8 @@ def linear_recurrence(keep, new):
 
     def gradient(*upstream, **_):
         later = ops.pad(keep[1:], ((0, 1), (0, 0), (0, 0)))
-        found = recur(later, upstream[0], reverse=True)
-        return found * states[:-1], found
+        of_new = recur(later, upstream[0], reverse=True)
+        return of_new * states[:-1], of_new
 
     return states[1:], gradient
 

@@ -132,9 +132,9 @@ class MultiLinearAttention(ImplicitMasks, layers.Layer):
                 f"{self.name} has output weights for {self.max_time} positions, received {time}. Cut the sequence, or "
                 "make the layer with a larger max_time."
             )
-        held = self.project(query) if cache is None else cache
+        projected = self.project(query) if cache is None else cache
         mask = query_mask if value_mask is None else value_mask
-        keys, values = held["keys"][:, 0], held["values"][:, 0]
+        keys, values = projected["keys"][:, 0], projected["values"][:, 0]
         if mask is not None:
             kept = ops.cast(mask, keys.dtype)[:, :, None]
             keys, values = keys * kept, values * kept

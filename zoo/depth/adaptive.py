@@ -165,8 +165,8 @@ class DepthAdaptiveStack(Stack):
         following, seen, write_index = self._follow(state, ops.shape(x)[1])
 
         def run(index, h):
-            held = None if cross is None else cross[index]
-            return self.blocks[index].step(h, state["caches"][index], seen, write_index, held, cross_mask)
+            of_memory = None if cross is None else cross[index]
+            return self.blocks[index].step(h, state["caches"][index], seen, write_index, of_memory, cross_mask)
 
         def skip(index, h):
             return self.blocks[index].skip(h, state["caches"][index], seen, write_index)
@@ -278,7 +278,7 @@ def make_with_exits(
     Args:
         blocks: a list of them.
         exit: rule by which a token leaves.
-        paths: sampled depths that training aligns to; 0: all depths at once.
+        paths: random depths at which training lets each token leave; 0 trains all depths at once.
         seed: of the blocks, which that of the paths follows.
     """
     return DepthAdaptiveStack(blocks, EXITS[exit](len(blocks)), paths, shifted(seed, SEEDS_PER_BLOCK * len(blocks)))

@@ -22,7 +22,7 @@ def best_depth(scores, price):
 
 
 def sequence_oracle(scores, weights, price):
-    """One depth for a whole sequence: `argmax_n sum_t w_t s_t^n - price * n`.
+    """One depth for a whole sequence: `argmax_n sum_t s_t^n - price * n`, over the tokens whose weight is above 0.
 
     Args:
         scores: `(batch, time, N)`: log-likelihoods LL of the tokens at each depth, or 1 where the best token is right.

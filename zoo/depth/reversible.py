@@ -140,15 +140,15 @@ def reversible(pieces, streams, sides):
 
     It is one custom gradient for the whole stack: one for each piece would keep each piece's input.
     """
-    held = [piece.values() for piece in pieces]
-    sizes = [len(trained) for trained, _ in held]
+    by_piece = [piece.values() for piece in pieces]
+    sizes = [len(trained) for trained, _ in by_piece]
     count = len(sides)
 
     @ops.custom_gradient
     def run(first, second, *rest):
         sides, trained = rest[:count], split(rest[count:], sizes)
         records, last, loss = [], (first, second), ops.zeros((), "float32")
-        for piece, values, (_, fixed) in zip(pieces, trained, held, strict=True):
+        for piece, values, (_, fixed) in zip(pieces, trained, by_piece, strict=True):
             records.append([])
             with recording(records[-1]):
                 change, added = piece.run((values, fixed), last[1], *sides)
@@ -160,24 +160,24 @@ def reversible(pieces, streams, sides):
             )  # of the streams (b, a + f(b)) behind a piece, and the loss
             kept, changed = last
             side_gradients = [ops.zeros_like(side) for side in sides]
-            found_values, ready = [None] * len(pieces), (now,)
+            value_gradients, ready = [None] * len(pieces), (now,)
             for index in reversed(range(len(pieces))):
 
                 def change(x, *others, index=index):
                     with replaying(records[index]):
-                        moved, added = pieces[index].run((others[count:], held[index][1]), x, *others[:count])
+                        moved, added = pieces[index].run((others[count:], by_piece[index][1]), x, *others[:count])
                     return ops.cast(moved, x.dtype), added
 
                 (moved, _), gradients = vjp(change, after(ready, kept, *sides, *trained[index]), (now, of_the_loss))
-                found_values[index] = gradients[1 + count :]
+                value_gradients[index] = gradients[1 + count :]
                 pairs = zip(side_gradients, gradients[1 : 1 + count], strict=True)
                 side_gradients = [total + each for total, each in pairs]
                 kept, changed = changed - moved, kept
                 before, now = now, before + gradients[0]
                 ready = (now, *gradients[1:])  # or else their parts are kept until XLA finds the time
             # the streams before the first piece are (kept, changed), their gradients (before, now)
-            return (before, now, *side_gradients, *[each for gradients in found_values for each in gradients])
+            return (before, now, *side_gradients, *[each for gradients in value_gradients for each in gradients])
 
         return (*last, loss), gradient
 
-    return run(*streams, *sides, *[value for trained, _ in held for value in trained])
+    return run(*streams, *sides, *[value for trained, _ in by_piece for value in trained])

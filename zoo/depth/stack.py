@@ -155,8 +155,8 @@ class Stack(ImplicitMasks, layers.Layer):
                 return last_states(cache, mask, beams)
             return align_right(cache, mask) if newest else cache
 
-        found = tuple(behind(*each) for each in zip(caches, self._recurs(), strict=True))
-        return found, ops.flip(mask, axis=1) if newest else mask
+        moved = tuple(behind(*each) for each in zip(caches, self._recurs(), strict=True))
+        return moved, ops.flip(mask, axis=1) if newest else mask
 
     def _check_steps(self):
         wrong = sorted({str(block.name) for block in self.blocks if not Block.of(block).steps})
@@ -191,10 +191,10 @@ class Stack(ImplicitMasks, layers.Layer):
         """The outputs and the caches of one step."""
         x, caches = self._enter(x), []
         for index, block in enumerate(self.blocks):
-            held = None if cross is None else cross[index]
-            asked = weights is not None and index == len(self.blocks) - 1
-            more = {"weights": weights} if asked else {}
-            x, cache = block.step(x, state["caches"][index], seen, write_index, held, cross_mask, **more)
+            of_memory = None if cross is None else cross[index]
+            is_last = index == len(self.blocks) - 1
+            more = {"weights": weights} if weights is not None and is_last else {}
+            x, cache = block.step(x, state["caches"][index], seen, write_index, of_memory, cross_mask, **more)
             caches.append(cache)
         return self._finish(x), tuple(caches)
 

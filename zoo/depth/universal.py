@@ -199,10 +199,10 @@ class UniversalStack(Stack):
         return {**state, "before": lengths}  # the place of the first token that is written
 
     def _advance(self, x, state, seen, write_index, cross, cross_mask, weights=None):
-        caches, held = [], None if cross is None else cross[0]
+        caches, of_memory = [], None if cross is None else cross[0]
 
         def run(h, index):
-            made, cache = self.block.step(h, state["caches"][index], seen, write_index, held, cross_mask)
+            made, cache = self.block.step(h, state["caches"][index], seen, write_index, of_memory, cross_mask)
             caches.append(cache)
             return made
 

@@ -49,8 +49,8 @@ class NormalizedPositions(ImplicitMasks, layers.Layer):
     @property
     def traits(self):
         own = protocols.Positions.of(self.positions)
-        told = "places" in self.positions.call_signature_parameters
-        return replace(own, by_place=own.by_place and told, units=self.units or own.units)
+        takes_places = "places" in self.positions.call_signature_parameters
+        return replace(own, by_place=own.by_place and takes_places, units=self.units or own.units)
 
     def build(self, x_shape):
         if not self.positions.built:

@@ -62,17 +62,17 @@ def run(name, cell, inputs, states, mask=None, look=None):
 
     @ops.custom_gradient
     def differentiable(x, *given):
-        found, kept = loop.forward(x, *given)
+        results, kept = loop.forward(x, *given)
 
         def gradient(*upstream, variables=()):
             return loop.backward(each_output(upstream), kept, x, *given)
 
-        return found, gradient
+        return results, gradient
 
-    outputs, *found = differentiable(x, *_weights(cell, inputs.dtype), *states, *seen)
+    outputs, *states = differentiable(x, *_weights(cell, inputs.dtype), *states, *seen)
     if look:
-        outputs = ops.concatenate([outputs, found.pop(0)], axis=-1)
-    return ops.transpose(outputs, (1, 0, 2)), tuple(found)
+        outputs = ops.concatenate([outputs, states.pop(0)], axis=-1)
+    return ops.transpose(outputs, (1, 0, 2)), tuple(states)
 
 
 def _weights(cell, dtype):

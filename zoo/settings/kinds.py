@@ -88,5 +88,5 @@ def _number(info):
     else:
         name = "a whole number" if whole else "a number"
     bounds = ((info.ge, "of at least"), (info.gt, "above"), (info.le, "at most"), (info.lt, "below"))
-    said = [f"{sign} {bound:g}" for bound, sign in bounds if bound is not None]
-    return " ".join([name, " and ".join(said)]) if said else name
+    limits = [f"{sign} {bound:g}" for bound, sign in bounds if bound is not None]
+    return " ".join([name, " and ".join(limits)]) if limits else name

@@ -99,8 +99,11 @@ class ContinueText(Task):
         """{"nats", "tokens"} of each piece of a running text, or of each answer behind its prompt."""
         wholes = runtime.score([one + other for one, other in zip(inputs, references, strict=True)])
         prompts = [(0.0, 0)] * len(inputs) if recipe.data.windows else runtime.score(inputs)
-        pairs = zip(wholes, prompts, strict=True)
-        return [{"nats": round(one[0] - all[0], 6), "tokens": all[1] - one[1]} for all, one in pairs]
+        scored = [(*whole, *prompt) for whole, prompt in zip(wholes, prompts, strict=True)]
+        return [
+            {"nats": round(of_prompt - log_likelihood, 6), "tokens": tokens - prompt_tokens}
+            for log_likelihood, tokens, of_prompt, prompt_tokens in scored
+        ]
 
     def assess(self, recipe, inputs, outputs, references):
         """What the probabilities of the pieces, or of the answers, say."""

@@ -74,8 +74,8 @@ class Embed(Task):
         own = recipe.loss if isinstance(recipe.loss, CosineLoss) else CosineLoss()
         numbers = [(float(each) - own.lowest) / (own.highest - own.lowest) for each in examples[1]]
         pairs = list(zip(*(words for words, _ in sides), strict=True))
-        kind, said = (PartnerBatches, recipe.loss.scale) if _ranks(recipe) else (PairBatches, numbers)
-        batches = kind(pairs, said, around=tokenizers[0].around, **bucket_plan(recipe, training))
+        kind, target = (PartnerBatches, recipe.loss.scale) if _ranks(recipe) else (PairBatches, numbers)
+        batches = kind(pairs, target, around=tokenizers[0].around, **bucket_plan(recipe, training))
         batches.cut = sum(cut for _, cut in sides)
         return batches
 
@@ -128,8 +128,8 @@ class Embed(Task):
         """The scores of the cosines of pairs."""
         inputs, answers = examples
         vectors, cut = self.predict(run, self.lines(inputs), progress and (lambda n: progress(n // 2, len(inputs))))
-        found = self.assess(run.recipe, inputs, self.read_outputs(vectors), answers)
-        return found._replace(scores=found.scores | {"cut": cut})
+        evaluation = self.assess(run.recipe, inputs, self.read_outputs(vectors), answers)
+        return evaluation._replace(scores=evaluation.scores | {"cut": cut})
 
     def lines(self, inputs):
         """The texts of both sides, the second of a pair behind its first."""

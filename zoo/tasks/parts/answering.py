@@ -68,7 +68,7 @@ def check_written_lengths(recipe, model):
 def describe_lengths(recipe, model):
     """What is told of a model that continues texts, and has positions for fewer tokens than are asked for."""
     most = bound(model) if recipe.search and len(recipe.job.sides) == 1 else None
-    room = most and most - model.longest_prompt if most and model.longest_prompt else most
+    room = most - model.longest_prompt if most and model.longest_prompt else most
     if room and recipe.search.max_output_length > room:
         yield (
             f"continuations have at most {room} of the {recipe.search.max_output_length} tokens of "

@@ -44,7 +44,7 @@ class Labelling(Task):
         return settings | {"loss": {"label_smoothing": 0.1}, "training": training}
 
     def labels(self, recipe, answers):
-        """The labels of the training, sorted."""
+        """The different labels of answers, sorted."""
         return tuple(sorted({label for answer in answers for label in self.split(answer)}))
 
     def batches(self, recipe, tokenizers, labels, examples, training=False):
@@ -189,8 +189,8 @@ class Labelling(Task):
 
     def reliability(self, outputs, references, confidences):
         """{"calibration_error"}: whether the confidences mean what they say, see `zoo.scores.calibration`."""
-        told = [(sure, one == other) for sure, one, other in zip(confidences, outputs, references, strict=True) if sure]
-        return {"calibration_error": calibration_error(*zip(*told, strict=True))} if told else {}
+        rows = [(sure, one == other) for sure, one, other in zip(confidences, outputs, references, strict=True) if sure]
+        return {"calibration_error": calibration_error(*zip(*rows, strict=True))} if rows else {}
 
     def _unknown(self, run, answers):
         known = self.answerable(run)
