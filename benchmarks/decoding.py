@@ -26,7 +26,7 @@ from timing import compared, measure, write
 
 from serving.export.onnx.convert import convert, load
 from serving.export.onnx.quantize import quantize
-from serving.export.onnx.ranges import observed
+from serving.export.onnx.ranges import observe
 from serving.export.signatures import find, generation
 from zoo.decoding.loop import EOS
 from zoo.models import Seq2Seq
@@ -55,7 +55,7 @@ def engines(model, beams, size, folder):
     loaded = tf.saved_model.load(folder).signatures["tokens"]
     graph = convert(function, signature.fix(beams=beams, output_time=size["steps"]))
     ids = np.random.default_rng(1).integers(4, size["vocabulary"], (8, size["source"])).astype("int32")
-    seen = observed(graph, [{"token_ids": ids, "lengths": np.full(8, size["source"], "int32")}])
+    seen = observe(graph, [{"token_ids": ids, "lengths": np.full(8, size["source"], "int32")}])
     sessions = {"onnx": load(graph), "onnx_int8": load(quantize(graph, seen))}
 
     def saved(token_ids, lengths):

@@ -23,7 +23,7 @@ from harness.report import table
 from timing import write
 
 from serving.export.onnx.convert import convert
-from serving.export.signatures import FOUND
+from serving.export.signatures import RESULTS
 from zoo.core.signatures import Signature, TensorSpec
 from zoo.decoding import greedy
 from zoo.depth import SequenceExit, make_depth_adaptive_stack, make_stack
@@ -47,7 +47,7 @@ def session(model, fed):
     def write_(token_ids, lengths, depth=None):
         memory = model.encode(token_ids, lengths)
         memory = {**memory, "exit": depth} if fed else memory
-        return dict(zip(FOUND, greedy(model, memory, MOST, growing=True), strict=True))
+        return dict(zip(RESULTS, greedy(model, memory, MOST, growing=True), strict=True))
 
     graph = convert(write_, Signature("greedy", INPUTS if fed else INPUTS[:2], OUTPUTS)).SerializeToString()
     options = onnxruntime.SessionOptions()

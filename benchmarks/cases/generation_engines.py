@@ -33,7 +33,7 @@ def ours(threads, folder, layers, beams, batch, size, precision):
 def _export(folder, layers, beams, size):
     from serving.export.onnx.convert import convert, write
     from serving.export.onnx.quantize import quantize
-    from serving.export.onnx.ranges import observed
+    from serving.export.onnx.ranges import observe
     from serving.export.signatures import find, generation
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def _export(folder, layers, beams, size):
     write_weights(model, folder / "weights.npz")
     signature = find(model.signatures(), "tokens").fix(beams=beams, output_time=size["steps"])
     graph = convert(generation(model, beams, size["steps"], ALPHA), signature, folder / "float32.onnx")
-    seen = observed(graph, [dict(zip(("token_ids", "lengths"), make_inputs(size, 8), strict=True))])
+    seen = observe(graph, [dict(zip(("token_ids", "lengths"), make_inputs(size, 8), strict=True))])
     write(quantize(graph, seen), folder / "int8.onnx")
 
 

@@ -10,7 +10,7 @@ from serving.deploy import files, warmup
 from serving.deploy.labels import Labels
 from serving.deploy.options import Options
 from serving.deploy.served import Model, find_served
-from serving.export.partial import explained, lock
+from serving.export.partial import explain_full_disk, lock
 from serving.runtime.errors import DamagedError
 
 FILE = "deployment.json"
@@ -42,7 +42,7 @@ def deploy(paths, out, change=None, log=lambda line: None, **options):
     before = read_plan(out)
     _check(before, change, options)
     models = list(map(find_served, paths))
-    with explained(out / FILE, exported=False), _folder(out):
+    with explain_full_disk(out / FILE, exported=False), _folder(out):
         with lock(out, wait=True):
             before = read_plan(out)
             plan = _next_plan(before, models, change, options)

@@ -19,21 +19,21 @@ def unknown_warning(token_ids, lengths, around):
     """The warning about pieces that the tokenizer does not know; `around` of the ids of a text are no pieces of it."""
     inside = tf.sequence_mask(lengths, tf.shape(token_ids)[1])
     count = tf.reduce_sum(tf.cast(tf.equal(token_ids, UNK) & inside, tf.int32), axis=1)
-    return tf.where(count > 0, filled(doubt.unknown_warning, count, lengths - around), "")
+    return tf.where(count > 0, fill(doubt.unknown_warning, count, lengths - around), "")
 
 
 def circle_warning(ids, lengths):
     """The warning about answers that go in circles."""
     size = _circle(ids, lengths)
-    return tf.where(size > 0, filled(doubt.circle_warning, size), "")
+    return tf.where(size > 0, fill(doubt.circle_warning, size), "")
 
 
 def bound_warning(lengths, longest):
     """The warning about answers that are as long as they may be."""
-    return tf.where(lengths >= longest, filled(doubt.bound_warning, longest), "")
+    return tf.where(lengths >= longest, fill(doubt.bound_warning, longest), "")
 
 
-def longest(rules, most, lengths):
+def length_bounds(rules, most, lengths):
     """`serving.kinds.rules.length_bound` of each text, by the number of its ids."""
     bound = tf.fill(tf.shape(lengths), rules.get("max_length") or most)
     if rules.get("length_ratio"):
@@ -58,7 +58,7 @@ def _circle(ids, lengths):
     return tf.where(smallest < never, smallest, 0)
 
 
-def filled(sentence, *parts):
+def fill(sentence, *parts):
     """A sentence of the runtime as a tensor of strings, with the tensors `parts` as its arguments."""
     values = [part if part.dtype == tf.string else tf.strings.as_string(part) for part in parts]
     pieces = sentence(*(f"\0{number}\0" for number in range(len(parts)))).split("\0")

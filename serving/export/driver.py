@@ -24,7 +24,7 @@ def driver(model, remembers=True):
     examples = {None: _example(model, SIZES)}
     examples |= {name: _example(model, {**SIZES, name: size + 1}) for name, size in SIZES.items()}
     structure, vocabulary = examples[None]
-    specs = named_specs({name: flat(example[0]) for name, example in examples.items()})
+    specs = named_specs({name: flatten(example[0]) for name, example in examples.items()})
     states = [spec for spec in specs if spec.name.startswith("state.")]
     memory = [spec for spec in specs if spec.name.startswith("memory.") and remembers]
     (first,) = (spec for spec in specs if spec.name == "first_ids")
@@ -32,26 +32,26 @@ def driver(model, remembers=True):
     def encode(token_ids, lengths):
         memory_ = model.encode(token_ids, lengths)
         first_ids, state = model.start(memory_, SIZES["beams"])
-        leaves = flat({"first_ids": first_ids, "memory": memory_, "state": state})
+        leaves = flatten({"first_ids": first_ids, "memory": memory_, "state": state})
         return {
             spec.name: leaves[spec.name][:, :1] if "beams" in spec.shape else leaves[spec.name]
             for spec in (first, *memory, *states)
         }
 
     def step(token_ids, **leaves):
-        def packed(kind):
-            names = [name for name in flat(structure) if name.startswith(f"{kind}.")]
+        def pack(kind):
+            names = [name for name in flatten(structure) if name.startswith(f"{kind}.")]
             return tree.pack_sequence_as(structure[kind], [leaves[name] for name in names])
 
-        logits, state = model.step(token_ids, packed("state"), packed("memory") if remembers else None)
-        return {"logits": logits, **flat({"next_state": state})}
+        logits, state = model.step(token_ids, pack("state"), pack("memory") if remembers else None)
+        return {"logits": logits, **flatten({"next_state": state})}
 
     source = (TensorSpec("token_ids", "int32", ("batch", "time")), TensorSpec("lengths", "int32", ("batch",)))
-    fed = (TensorSpec("token_ids", "int32", ("batch", "beams")), *memory, *states)
+    inputs = (TensorSpec("token_ids", "int32", ("batch", "beams")), *memory, *states)
     logits = TensorSpec("logits", "float32", ("batch", "beams", vocabulary))
     return {
         "encode": (Signature("encode", source, (first, *memory, *states)), encode),
-        "step": (Signature("step", fed, (logits, *map(_following, states))), step),
+        "step": (Signature("step", inputs, (logits, *map(_next_spec, states))), step),
     }
 
 
@@ -65,7 +65,7 @@ def _example(model, sizes):
     return {"first_ids": first_ids, "memory": memory, "state": state}, int(logits.shape[-1])
 
 
-def flat(structure, prefix=""):
+def flatten(structure, prefix=""):
     """`{"path.to.leaf": leaf}` in the order in which `tree.flatten` visits the leaves."""
     if isinstance(structure, dict):
         items = sorted(structure.items())
@@ -74,7 +74,7 @@ def flat(structure, prefix=""):
     else:
         return {prefix: structure}
     start = f"{prefix}." if prefix else ""
-    return {name: leaf for key, value in items for name, leaf in flat(value, f"{start}{key}").items()}
+    return {name: leaf for key, value in items for name, leaf in flatten(value, f"{start}{key}").items()}
 
 
 def named_specs(examples):
@@ -101,7 +101,7 @@ def named_specs(examples):
     ]
 
 
-def _following(spec):
+def _next_spec(spec):
     """The spec of the output of `step` that replaces a state."""
     shape = tuple("next_past" if axis == "past" else axis for axis in spec.shape)
     return TensorSpec(f"next_{spec.name}", spec.dtype, shape)

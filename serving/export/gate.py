@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import tensorflow as tf
 
-from serving.export.doubt import filled, join, unknown_warning
-from serving.export.graph_tokenizers import padded, put
+from serving.export.doubt import fill, join, unknown_warning
+from serving.export.graph_tokenizers import padded, surround
 from serving.runtime.reading import SPACES
 
 
@@ -35,7 +35,7 @@ def clip(bound, text):
         long &= ~is_blank(text)
     errors = tf.where(valid, "", "not UTF-8")
     refused = long & (bound.overlong == "refuse")
-    errors = tf.where(refused, filled(lambda count: bound.overlong_error(count, "characters"), counts), errors)
+    errors = tf.where(refused, fill(lambda count: bound.overlong_error(count, "characters"), counts), errors)
     first = counts - most if bound.side == "last" else tf.zeros_like(counts)
     part = tf.strings.substr(text, tf.maximum(first, 0), tf.fill(tf.shape(counts), most), unit="UTF8_CHAR")
     text = tf.where(counts > most, part, text)
@@ -53,8 +53,10 @@ def limit(bound, gated, pieces, around):
     """
     counts = tf.cast(pieces.row_lengths(), tf.int32)
     read, limited = _limit(bound, gated, counts + around.size, around)
-    kept = read - around.size
-    ids, read = _cut(pieces, counts - kept if bound.side == "last" else tf.zeros_like(counts), kept, around)
+    counts_kept = read - around.size
+    ids, read = _cut(
+        pieces, counts - counts_kept if bound.side == "last" else tf.zeros_like(counts), counts_kept, around
+    )
     return ids, read, replace(limited, warnings=join(limited.warnings, unknown_warning(ids, read, around.size)))
 
 
@@ -63,11 +65,11 @@ def _limit(bound, gated, lengths, around):
     most, over = bound.max_input, lengths > bound.max_input
     counts = tf.where(gated.cut, gated.counts, lengths)
     refused = over & (bound.overlong == "refuse")
-    errors = tf.where(refused, filled(lambda count: bound.overlong_error(count, "tokens"), lengths), gated.errors)
+    errors = tf.where(refused, fill(lambda count: bound.overlong_error(count, "tokens"), lengths), gated.errors)
     read = tf.where(tf.equal(errors, ""), tf.minimum(lengths, max(most, around.size)), around.size)
-    warned = tf.equal(errors, "") & (over | gated.cut)
+    has_warning = tf.equal(errors, "") & (over | gated.cut)
     unit = tf.where(gated.cut, "characters", "tokens")
-    warnings = tf.where(warned, filled(bound.cut_warning, read, counts, unit), "")
+    warnings = tf.where(has_warning, fill(bound.cut_warning, read, counts, unit), "")
     return read, replace(gated, errors=errors, warnings=warnings)
 
 
@@ -75,8 +77,8 @@ def _cut(pieces, first, count, around):
     """So many of the ragged ids of each text, from the place `first` on, with what stands around them."""
     place, rows = tf.ragged.range(tf.cast(pieces.row_lengths(), tf.int32)).flat_values, pieces.value_rowids()
     first, count = tf.gather(first, rows), tf.gather(count, rows)
-    kept = pieces.with_flat_values((place >= first) & (place < first + count))
-    ids, lengths = padded(put(tf.ragged.boolean_mask(pieces, kept), around))
+    is_kept = pieces.with_flat_values((place >= first) & (place < first + count))
+    ids, lengths = padded(surround(tf.ragged.boolean_mask(pieces, is_kept), around))
     return tf.pad(ids, [[0, 0], [0, tf.maximum(1 - tf.shape(ids)[1], 0)]]), lengths
 
 
@@ -95,18 +97,18 @@ def limit_words(bound, gated, pieces, words_read, around):
     following = tf.pad(words_read["first"][:, 1:], [[0, 0], [0, 1]])[:, : tf.shape(words_read["first"])[1]]
     word_ends = tf.where(number < counts[:, None] - 1, following, own[:, None])
     fits = word_ends + around.size <= bound.max_input
-    kept = (number < counts[:, None]) & fits & tf.equal(limited.errors, "")[:, None]
-    read = tf.reduce_max(tf.where(kept, word_ends, 0), axis=1)
-    counts = tf.reduce_sum(tf.cast(kept, tf.int32), axis=1)
+    is_kept = (number < counts[:, None]) & fits & tf.equal(limited.errors, "")[:, None]
+    read = tf.reduce_max(tf.where(is_kept, word_ends, 0), axis=1)
+    counts = tf.reduce_sum(tf.cast(is_kept, tf.int32), axis=1)
     ids, read = _cut(pieces, tf.zeros_like(read), tf.maximum(read, 0), around)
-    warned = tf.not_equal(limited.warnings, "")
+    has_warning = tf.not_equal(limited.warnings, "")
     unit, whole = tf.where(gated.cut, "characters", "tokens"), tf.where(gated.cut, gated.counts, own + around.size)
-    warnings = tf.where(warned, filled(bound.cut_warning, read, whole, unit), "")
+    warnings = tf.where(has_warning, fill(bound.cut_warning, read, whole, unit), "")
     warnings = join(warnings, unknown_warning(ids, read, around.size))
     width = tf.reduce_max(tf.concat([counts, [0]], 0))
-    kept, before = tf.sequence_mask(counts, width), len(around.before)
+    is_kept, before = tf.sequence_mask(counts, width), len(around.before)
     words = {
-        name: tf.where(kept, words_read[name][:, :width] + more, 0)
+        name: tf.where(is_kept, words_read[name][:, :width] + more, 0)
         for name, more in {"starts": 0, "ends": 0, "first": before}.items()
     }
     return ids, read, replace(limited, warnings=warnings), {**words, "word_counts": counts}

@@ -48,7 +48,7 @@ class GraphTokenizer(tf.Module):
         Returns:
             token_ids (batch, time) int32, PAD-padded to the longest row, and lengths (batch,) int32, of all ids.
         """
-        return padded(put(self.pieces(text), self.around))
+        return padded(surround(self.pieces(text), self.around))
 
     def pieces(self, text: tf.Tensor) -> tf.RaggedTensor:
         """Token ids without what stands around: (batch, ragged) int32."""
@@ -87,16 +87,16 @@ class GraphTokenizer(tf.Module):
             "first": tf.cumsum(counts.to_tensor(), axis=1, exclusive=True),
             "word_counts": tf.cast(words.row_lengths(), tf.int32),
         }
-        there = tf.sequence_mask(words_read["word_counts"])
-        words_read["first"] = tf.where(there, words_read["first"], 0)
+        is_word = tf.sequence_mask(words_read["word_counts"])
+        words_read["first"] = tf.where(is_word, words_read["first"], 0)
         return joined, words_read
 
     def encode_words(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
         """`word_pieces` with what stands around a text: token_ids and lengths as of `encode`, and the words."""
         pieces, words_read = self.word_pieces(text)
-        there = tf.sequence_mask(words_read["word_counts"])
-        return *padded(put(pieces, self.around)), words_read | {
-            "first": tf.where(there, words_read["first"] + len(self.around.before), 0)
+        is_word = tf.sequence_mask(words_read["word_counts"])
+        return *padded(surround(pieces, self.around)), words_read | {
+            "first": tf.where(is_word, words_read["first"] + len(self.around.before), 0)
         }
 
     def decode(self, token_ids: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
@@ -109,17 +109,17 @@ class GraphTokenizer(tf.Module):
         Returns:
             (batch,) string.
         """
-        return self._decoded(_ragged(token_ids, lengths))
+        return self._decode_pieces(_make_ragged(token_ids, lengths))
 
     def decode_after(self, prompt_ids, prompt_lengths, token_ids, lengths) -> tf.Tensor:
         """What `token_ids` add to the text of `prompt_ids`, its leading space included; arguments as of `decode`."""
-        prompt = _ragged(prompt_ids, prompt_lengths)
-        first = tf.strings.length(self._decoded(prompt))
-        whole = self._decoded(tf.concat([prompt, _ragged(token_ids, lengths)], axis=1))
+        prompt = _make_ragged(prompt_ids, prompt_lengths)
+        first = tf.strings.length(self._decode_pieces(prompt))
+        whole = self._decode_pieces(tf.concat([prompt, _make_ragged(token_ids, lengths)], axis=1))
         size = tf.strings.length(whole)
         return tf.strings.substr(whole, tf.minimum(first, size), size)
 
-    def _decoded(self, ids):
+    def _decode_pieces(self, ids):
         if self._special:
             shown = tf.reduce_all(tf.not_equal(ids.flat_values[:, None], self._special), axis=1)
             ids = tf.ragged.boolean_mask(ids, ids.with_flat_values(shown))
@@ -140,7 +140,7 @@ class GraphSentencePiece(tf.Module):
         self.decode = self._made.detokenize
 
 
-def put(pieces, around):
+def surround(pieces, around):
     """Ragged ids with what stands around a text."""
     sides = (tf.tile(tf.constant([ids], tf.int32), [pieces.nrows(), 1]) for ids in around)
     before, after = (tf.RaggedTensor.from_tensor(side) for side in sides)
@@ -152,7 +152,7 @@ def padded(ids):
     return tf.cast(ids.to_tensor(default_value=PAD), tf.int32), tf.cast(ids.row_lengths(), tf.int32)
 
 
-def _ragged(token_ids, lengths):
+def _make_ragged(token_ids, lengths):
     return tf.RaggedTensor.from_tensor(tf.cast(token_ids, tf.int32), lengths=lengths)
 
 
@@ -169,12 +169,12 @@ def _places(text, words):
     """`(starts, ends)` in characters, (batch, words) int32, of ragged words that are a text without its white space."""
     codes, _ = tf.strings.unicode_decode_with_offsets(text, "UTF-8")
     place = tf.ragged.range(tf.cast(codes.row_lengths(), tf.int32))
-    place = tf.ragged.boolean_mask(place, codes.with_flat_values(~inside(SPACES, codes.flat_values))).to_tensor()
+    place = tf.ragged.boolean_mask(place, codes.with_flat_values(~is_inside(SPACES, codes.flat_values))).to_tensor()
     sizes = words.with_flat_values(tf.strings.length(words.flat_values, unit="UTF8_CHAR")).to_tensor()
     before, place = tf.cumsum(sizes, axis=1, exclusive=True), tf.pad(place, [[0, 0], [0, 1]])
     starts, lasts = (tf.gather(place, at, batch_dims=1) for at in (before, tf.maximum(before + sizes - 1, 0)))
-    there = sizes > 0
-    return tf.where(there, starts, 0), tf.where(there, lasts + 1, 0)
+    is_word = sizes > 0
+    return tf.where(is_word, starts, 0), tf.where(is_word, lasts + 1, 0)
 
 
 class GraphWordPiece(tf.Module):
@@ -208,12 +208,12 @@ class GraphWordPiece(tf.Module):
 
     def encode(self, text):
         """The ids of the pieces of `(batch,)` texts, ragged."""
-        codes, rows = self._normalised(*decoded(text))
-        alone = inside(self._alone, codes)
+        codes, rows = self._normalise(*decode_characters(text))
+        alone = is_inside(self._alone, codes)
         before = neighbour(codes, rows, -1, BLANK)
-        starts = alone | tf.equal(before, BLANK) | inside(self._alone, before)
-        kept = tf.not_equal(codes, BLANK)
-        codes, rows, starts = (tf.boolean_mask(each, kept) for each in (codes, rows, starts))
+        starts = alone | tf.equal(before, BLANK) | is_inside(self._alone, before)
+        is_kept = tf.not_equal(codes, BLANK)
+        codes, rows, starts = (tf.boolean_mask(each, is_kept) for each in (codes, rows, starts))
         words, sizes = words_of(codes, rows, starts, tf.shape(text)[0])
         pieces = self._cutter.tokenize(tf.where(sizes > self._longest, " ", words.flat_values))
         return words.with_flat_values(pieces).merge_dims(1, 2)
@@ -227,18 +227,18 @@ class GraphWordPiece(tf.Module):
             tf.strings.reduce_join(pieces, axis=-1, separator=" "), re.escape(f" {self._prefix}"), ""
         )
 
-    def _normalised(self, codes, rows):
+    def _normalise(self, codes, rows):
         """The code points that become of others, and the texts that they are of."""
         place = tf.minimum(tf.searchsorted(self._from, codes), len(self._from) - 1)
-        known = tf.equal(tf.gather(self._from, place), codes)
-        sizes = tf.where(known, tf.gather(self._sizes, place), 1)
+        is_known = tf.equal(tf.gather(self._from, place), codes)
+        sizes = tf.where(is_known, tf.gather(self._sizes, place), 1)
         owner = tf.repeat(tf.range(tf.shape(codes)[0]), sizes)
         number = tf.range(tf.shape(owner)[0]) - tf.gather(tf.cumsum(sizes, exclusive=True), owner)
         to = tf.gather(self._begins, tf.gather(place, owner)) + tf.cast(number, self._begins.dtype)
         to = tf.gather(self._to, tf.minimum(to, len(self._to) - 1))
-        codes = tf.where(tf.gather(known, owner), to, tf.gather(codes, owner))
-        kept = ~inside(self._removed, codes)
-        return tf.boolean_mask(codes, kept), tf.boolean_mask(tf.gather(rows, owner), kept)
+        codes = tf.where(tf.gather(is_known, owner), to, tf.gather(codes, owner))
+        is_kept = ~is_inside(self._removed, codes)
+        return tf.boolean_mask(codes, is_kept), tf.boolean_mask(tf.gather(rows, owner), is_kept)
 
 
 class GraphBytePairs(tf.Module):
@@ -262,10 +262,10 @@ class GraphBytePairs(tf.Module):
         """The ids of the pieces of `(batch,)` texts, ragged."""
         if self._prefix_space:
             text = tf.where(tf.strings.regex_full_match(text, "(?s)[^ ].*"), tf.strings.join([" ", text]), text)
-        codes, rows = decoded(text)
+        codes, rows = decode_characters(text)
         words, _ = words_of(codes, rows, self._starts(codes, rows), tf.shape(text)[0])
         different, places = tf.unique(words.flat_values)
-        return words.with_flat_values(tf.gather(self._merged(different), places)).merge_dims(1, 2)
+        return words.with_flat_values(tf.gather(self._merge_pairs(different), places)).merge_dims(1, 2)
 
     def encode_words(self, words):
         """The same of words, each behind a space."""
@@ -278,8 +278,10 @@ class GraphBytePairs(tf.Module):
 
     def _starts(self, codes, rows):
         """Where words begin: (characters,) bool."""
-        kind = tf.where(inside(self._letters, codes), LETTER, tf.where(inside(self._numbers, codes), NUMBER, OTHER))
-        kind = tf.where(inside(SPACES, codes), SPACE, kind)
+        kind = tf.where(
+            is_inside(self._letters, codes), LETTER, tf.where(is_inside(self._numbers, codes), NUMBER, OTHER)
+        )
+        kind = tf.where(is_inside(SPACES, codes), SPACE, kind)
         before, after = (neighbour(kind, rows, distance, -1) for distance in (-1, 1))
         last = neighbour(codes, rows, -1, -1)
         blank = tf.equal(kind, SPACE)
@@ -298,7 +300,7 @@ class GraphBytePairs(tf.Module):
         starts &= joined == 0
         return starts
 
-    def _merged(self, words):
+    def _merge_pairs(self, words):
         """The ids of the pieces of different words, ragged."""
         bytes_ = tf.strings.bytes_split(words)
         number = tf.cast(tf.reshape(tf.io.decode_raw(bytes_.flat_values, tf.uint8), [-1]), tf.int32)
@@ -309,8 +311,8 @@ class GraphBytePairs(tf.Module):
             behind = neighbour(ids, owner, 1, -1)
             key = tf.cast(ids, tf.int64) * self._size + tf.cast(behind, tf.int64)
             place = tf.minimum(tf.searchsorted(self._keys, key), len(self._keys) - 1)
-            known = (behind >= 0) & tf.equal(tf.gather(self._keys, place), key)
-            return tf.where(known, tf.gather(self._ranks, place), NEVER)
+            is_known = (behind >= 0) & tf.equal(tf.gather(self._keys, place), key)
+            return tf.where(is_known, tf.gather(self._ranks, place), NEVER)
 
         def merge(ids, owner, ranks):
             first = tf.gather(tf.math.unsorted_segment_min(ranks, owner, count), owner)
@@ -321,8 +323,8 @@ class GraphBytePairs(tf.Module):
             run = place - tf.gather(others, tf.cumsum(tf.cast(~chosen, tf.int32)))
             chosen &= run % 2 == 1
             ids = tf.where(chosen, tf.gather(self._results, tf.where(chosen, ranks, 0)), ids)
-            kept = ~tf.concat([[False], chosen[:-1]], 0)
-            ids, owner = tf.boolean_mask(ids, kept), tf.boolean_mask(owner, kept)
+            is_kept = ~tf.concat([[False], chosen[:-1]], 0)
+            ids, owner = tf.boolean_mask(ids, is_kept), tf.boolean_mask(owner, is_kept)
             return ids, owner, pairs(ids, owner)
 
         ids, owner = tf.gather(self._bytes, number), tf.cast(bytes_.value_rowids(), tf.int32)
@@ -335,23 +337,23 @@ class GraphBytePairs(tf.Module):
         return tf.RaggedTensor.from_value_rowids(ids, tf.cast(owner, tf.int64), nrows=bytes_.nrows())
 
 
-def decoded(text):
+def decode_characters(text):
     """`(codes, rows)` of `(batch,)` texts, both `(characters,)`: every code point, and the text that it is of."""
     codes = tf.strings.unicode_decode(text, "UTF-8")
     return codes.flat_values, codes.value_rowids()
 
 
-def inside(bounds, codes):
+def is_inside(bounds, codes):
     """Whether each code point is in the ranges; see `zoo.text.characters`."""
     return tf.searchsorted(tf.constant(bounds, tf.int32), codes, side="right") % 2 == 1
 
 
 def neighbour(values, rows, distance, otherwise):
     """The value so many places further on (or before) in the same text, `otherwise` where there is none."""
-    moved = tf.roll(tf.stack([tf.cast(values, tf.int32), tf.cast(rows, tf.int32)]), -distance, axis=1)
+    shifted = tf.roll(tf.stack([tf.cast(values, tf.int32), tf.cast(rows, tf.int32)]), -distance, axis=1)
     place = tf.range(tf.shape(rows)[0]) + distance
-    there = (place >= 0) & (place < tf.shape(rows)[0]) & tf.equal(moved[1], tf.cast(rows, tf.int32))
-    return tf.where(there, moved[0], otherwise)
+    is_valid = (place >= 0) & (place < tf.shape(rows)[0]) & tf.equal(shifted[1], tf.cast(rows, tf.int32))
+    return tf.where(is_valid, shifted[0], otherwise)
 
 
 def words_of(codes, rows, starts, count):

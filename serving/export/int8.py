@@ -40,8 +40,8 @@ def report(directory, texts, trial=None, large=False):
     Raises:
         ServingError: that process failed; the message has what it said.
     """
-    asked = {"directory": str(directory), "texts": list(trial.texts if trial else texts), "whole": bool(trial)}
-    comparison, answers = (_apart if large else measured)(**asked)
+    arguments = {"directory": str(directory), "texts": list(trial.texts if trial else texts), "whole": bool(trial)}
+    comparison, answers = (_measure_apart if large else measure)(**arguments)
     if trial and trial.score:
         for mode, pair in answers.items():
             one, other = (trial.score(each, list(trial.references)) for each in pair)
@@ -49,18 +49,18 @@ def report(directory, texts, trial=None, large=False):
     return comparison
 
 
-def _apart(**asked):
+def _measure_apart(**arguments):
     """As `measured`, in a new process."""
     with tempfile.TemporaryDirectory() as work:
         file = Path(work, "measured.json")
         command, pipe = own.command("serving.export.int8", file), subprocess.PIPE
-        done = subprocess.run(command, input=json.dumps(asked), text=True, errors="replace", stderr=pipe)
-        if done.returncode:
-            raise ServingError(f"int8 of {asked['directory']} could not be measured:\n{done.stderr[-2000:]}")
+        process = subprocess.run(command, input=json.dumps(arguments), text=True, errors="replace", stderr=pipe)
+        if process.returncode:
+            raise ServingError(f"int8 of {arguments['directory']} could not be measured:\n{process.stderr[-2000:]}")
         return json.loads(file.read_text(encoding="utf-8"))
 
 
-def measured(directory, texts, whole):
+def measure(directory, texts, whole):
     """(what `report` tells without the scores of a trial, `{mode: (answers of float32, of int8)}`).
 
     Args:
@@ -76,8 +76,8 @@ def measured(directory, texts, whole):
     short = {"max_length": TOKENS} if large and "max_length" in runtimes["float32"].options else {}
     rounds = 1 if large else ROUNDS
     for mode in (replace(mode, options=mode.options | short) for mode in runtimes["float32"].modes):
-        taken = {name: value for name, value in mode.options.items() if not whole or name not in short}
-        pair = [[result.answer for result in runtimes[name].run(texts, **taken)] for name in PRECISIONS]
+        options = {name: value for name, value in mode.options.items() if not whole or name not in short}
+        pair = [[result.answer for result in runtimes[name].run(texts, **options)] for name in PRECISIONS]
         sizes = [bytes_of[graph_file(mode.graph, name)] for name in PRECISIONS]
         modes.append(
             {
@@ -94,27 +94,27 @@ def measured(directory, texts, whole):
         )
         answers[mode.name] = pair
     if kind.prompts:
-        scores["score"] = {"nats_per_token": [_nats(runtime.score(texts)) for runtime in runtimes.values()]}
+        scores["score"] = {"nats_per_token": [_nats_per_token(runtime.score(texts)) for runtime in runtimes.values()]}
     bound = {"tokens": TOKENS} if short else {}
     return {"texts": len(texts), "modes": modes, "scores": scores} | bound, answers
 
 
 def medians(runtimes, texts, mode, rounds=ROUNDS):
     """The median time in seconds of each runtime for `texts`. The runtimes are measured in turn in each round."""
-    taken = {name: [] for name in runtimes}
+    seconds = {name: [] for name in runtimes}
     for number in range(rounds + 1):
         for name, runtime in runtimes.items():
             start = time.perf_counter()
             runtime.run(texts, **mode.options)
             if number:  # the first round warms up
-                taken[name].append(time.perf_counter() - start)
-    return {name: statistics.median(times) for name, times in taken.items()}
+                seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
-def _nats(scored):
+def _nats_per_token(scored):
     log_probs, tokens = map(sum, zip(*scored, strict=True))
     return round(-log_probs / max(1, tokens), 5)
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps(measured(**json.load(sys.stdin)), default=float), encoding="utf-8")
+    Path(sys.argv[1]).write_text(json.dumps(measure(**json.load(sys.stdin)), default=float), encoding="utf-8")

@@ -18,7 +18,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)  # the 
 
 
 @contextlib.contextmanager
-def reserved(home, version=None):
+def reserve(home, version=None):
     """`(version, folder)`: a version that no other export has or is writing, and a new, locked folder for its files.
 
     Args:
@@ -29,18 +29,18 @@ def reserved(home, version=None):
         ValueError: the version exists, or another export is writing it.
     """
     home.mkdir(parents=True, exist_ok=True)
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         with lock(home, wait=True):  # for a moment: other exports must not see the new folder before it is locked
             remove_leftovers(home)
-            writing = being_written(home)
-            version = version or max(newest(home), *writing, 0) + 1
+            unfinished = unfinished_versions(home)
+            version = version or max(newest(home), *unfinished, 0) + 1
             final = home / str(version)
-            if final.exists() or version in writing:
-                state = "is being written by another export" if version in writing else "exists"
+            if final.exists() or version in unfinished:
+                state = "is being written by another export" if version in unfinished else "exists"
                 raise ValueError(f"{final} {state}. Choose another --version, or leave it out for the next one.")
             folder = home / f".{version}.{os.getpid()}{SUFFIXES[0]}"
             folder.mkdir()
-            held.enter_context(lock(folder))
+            stack.enter_context(lock(folder))
         yield version, folder
 
 
@@ -50,7 +50,7 @@ def newest(home: Path) -> int:
     return max(versions, default=0)
 
 
-def being_written(home):
+def unfinished_versions(home):
     """The versions for which there is a partial folder in `home`."""
     names = [path.name.split(".")[1] for path in home.glob(".*") if path.suffix in SUFFIXES]
     return {int(name) for name in names if name.isdecimal() and name.isascii()}
@@ -84,7 +84,7 @@ def lock(path, wait=False):
 
 
 @contextlib.contextmanager
-def explained(path, exported=True):
+def explain_full_disk(path, exported=True):
     """Turn the error of a full disk, whichever library raises it, into a message that says so and how to solve it.
 
     Args:

@@ -15,7 +15,7 @@ from serving.export.int8 import report
 from serving.export.kinds import kind_of
 from serving.export.manifest import write_card, write_manifest
 from serving.export.parity.compare import checker
-from serving.export.partial import explained, reserved
+from serving.export.partial import explain_full_disk, reserve
 from serving.export.settings import Settings
 from serving.export.shortlist import FILE
 from serving.export.usual import ENOUGH, measure
@@ -63,7 +63,7 @@ def export(
             f"Export needs a float32 model; this one computes in {model.compute_dtype}. Load it with a float32 policy: "
             "weights are stored in float32 under mixed precision."
         )
-    with storage.rounded(model, settings.storage):
+    with storage.round_weights(model, settings.storage):
         return _export(model, tokenizers, out, settings, version, log)
 
 
@@ -76,28 +76,28 @@ def _export(model, tokenizers, out, settings, version, log):
         raise ValueError(
             f"{type(model).__name__} needs a tokenizer for {' and '.join(kind.sides)}. Received: {len(tokenizers)}."
         )
-    held = {side: tokenizer.vocab_size for side, tokenizer in zip(kind.sides, tokenizers, strict=True)}
-    if held != kind.vocabulary():
+    sizes = {side: tokenizer.vocab_size for side, tokenizer in zip(kind.sides, tokenizers, strict=True)}
+    if sizes != kind.vocabulary():
         raise ValueError(
             f"{type(model).__name__} and its tokenizers disagree: expected the vocabularies {kind.vocabulary()}, "
-            f"received {held}. Give the tokenizers that it was trained with."
+            f"received {sizes}. Give the tokenizers that it was trained with."
         )
     for form in forms_to_write(settings):
         form.check_search(settings.task, kind.searches)
     if settings.strings:
         strings.check_model(kind, tokenizers)
     most = kind.bound.max_input
-    full = [side for side, tokenizer in zip(kind.sides, tokenizers, strict=True) if tokenizer.around.size >= most]
-    if full:
+    full_sides = [side for side, tokenizer in zip(kind.sides, tokenizers, strict=True) if tokenizer.around.size >= most]
+    if full_sides:
         raise ValueError(
             f"max_input={most} leaves no room for a text between what its tokenizer puts around it. Ask for more."
         )
     home = Path(out) / settings.name
     with contextlib.ExitStack() as locks:
-        with explained(home):
-            version, partial = locks.enter_context(reserved(home, version))
+        with explain_full_disk(home):
+            version, partial = locks.enter_context(reserve(home, version))
         final = home / str(version)
-        with explained(final), checker() as parity:
+        with explain_full_disk(final), checker() as parity:
             try:
                 _write_files(kind, tokenizers, partial, log)
                 # It is checked under another name, to be sure that nothing depends on where it was written.
@@ -140,16 +140,16 @@ def _check(kind, tokenizers, directory, version, log, parity):
     settings = kind.settings
     write_manifest(kind, directory, version)
     log("checking parity in a fresh process")
-    measured = {"parity": parity.compare(kind, tokenizers, directory, list(settings.texts))}
+    reports = {"parity": parity.compare(kind, tokenizers, directory, list(settings.texts))}
     if settings.strings:
         log("comparing the graphs of texts with the runtime")
-        measured["strings"] = strings.compare(kind, directory, settings.texts)
+        reports["strings"] = strings.compare(kind, directory, settings.texts)
     if settings.int8 and (settings.texts or settings.trial):
         log("measuring int8")
-        measured["int8"] = report(directory, settings.texts, settings.trial, kind.large)
-    measured["usual"] = settings.usual
+        reports["int8"] = report(directory, settings.texts, settings.trial, kind.large)
+    reports["usual"] = settings.usual
     if len(settings.calibration) >= ENOUGH:
         log(f"measuring what is usual with {len(settings.calibration):,} validation texts")
-        measured["usual"] = measure(directory, settings.calibration, kind.large)
-    write_card(kind, directory, version, **measured)
-    write_manifest(kind, directory, version, **measured)
+        reports["usual"] = measure(directory, settings.calibration, kind.large)
+    write_card(kind, directory, version, **reports)
+    write_manifest(kind, directory, version, **reports)

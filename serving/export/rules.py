@@ -23,8 +23,8 @@ def rule_inputs(defaults, prompts, ranks=False):
             `n_best`, the number of hypotheses that are wanted.
     """
     specs = []
-    taken = [name for name in names(prompts) if not RULES[name].ranks or ranks and name in defaults]
-    for name in (INPUTS.get(name, name) for name in taken):
+    chosen = [name for name in names(prompts) if not RULES[name].ranks or ranks and name in defaults]
+    for name in (INPUTS.get(name, name) for name in chosen):
         axes, default = AXES.get(name, ()), [defaults.get(name, OFF[name])]
         for _ in axes:
             default = [default]

@@ -83,23 +83,23 @@ def settings_of(run, changes, trial=None):
             room = max(1, recipe.model.context - own["max_input"])
         longest = min(search.max_output_length, room or search.max_output_length)
         own |= {"beams": (1 if writes_on else search.beam,), "max_length": longest, "alpha": search.alpha}
-        own["search"] = _searched(search)
+        own["search"] = _search_choices(search)
         widest = max((own | changes)["beams"], default=1)
         changes = changes | {"rules": rules_of(search, widest) | changes.get("rules", {})}
     if recipe.task == "embed" and recipe.text.max_input_length:  # as its source reads long texts
         around = run.tokenizers[0].around.size  # which the recipe does not count
         own |= {"max_input": recipe.text.max_input_length + around, "overlong": "truncate"}
-    own["scores"] = _scores(run.directory) if run.directory else {}
+    own["scores"] = _read_scores(run.directory) if run.directory else {}
     return Settings(**{"texts": examples(run)} | own | changes)
 
 
-def _searched(search):
+def _search_choices(search):
     """What a recipe says of its search and a request cannot change, where it is not the default."""
     choices = {name: getattr(search, name) for name in (*CHOICES, *(each.name for each in fields(Fixed)))}
     return {name: value for name, value in choices.items() if value != getattr(type(search)(), name)}
 
 
-def _scores(directory):
+def _read_scores(directory):
     """Those of the recipe's own whole test set, of some examples only none; and those of others, `elsewhere`."""
     scores = kept.read_scores(directory)
     return {key: scores[key] for key in scores if key == "elsewhere" or "limit" not in scores}
@@ -123,12 +123,12 @@ def trial(recipe, split, directory):
     if recipe.task == "continue":
         return Trial(_prompts(recipe, texts[0]))
 
-    def scored(received, _):
+    def score_answers(received, _):
         scores = recipe.job.score(recipe, recipe.job.read_outputs(received), answers)
         return {name: scores[name] for name in SCORED if name in scores}
 
     lines = tuple(recipe.job.lines(texts))
-    return Trial(lines, tuple(answers) * (len(lines) // len(answers)), scored)
+    return Trial(lines, tuple(answers) * (len(lines) // len(answers)), score_answers)
 
 
 def calibration(recipe, directory=None):

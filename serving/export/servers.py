@@ -31,8 +31,8 @@ def versions():
 
 def attributes(operator, version):
     """`{attribute: whether it has no default}` of an operator in a version, or None if it does not have it."""
-    for names, held in _table()["operators"].get(operator, {}).items():
-        if version in held:
+    for names, releases in _table()["operators"].get(operator, {}).items():
+        if version in releases:
             return {name.removesuffix(REQUIRED): name.endswith(REQUIRED) for name in names.split()}
     return None
 
@@ -55,18 +55,18 @@ def missing(folder, version):
     An attribute whose name begins with an underscore is a remark that every version ignores.
     """
     lacks = set()
-    for operator, given in _used(folder):
-        known = attributes(operator, version)
-        if known is None:
+    for operator, used in _used_operators(folder):
+        defined = attributes(operator, version)
+        if defined is None:
             lacks.add(f"the operator {operator}")
             continue
-        lacks |= {f"the attribute {name} of {operator}" for name in given - known.keys()}
-        needed = {name for name, required in known.items() if required}
-        lacks |= {f"{operator} without its attribute {name}" for name in needed - given}
+        lacks |= {f"the attribute {name} of {operator}" for name in used - defined.keys()}
+        needed = {name for name, required in defined.items() if required}
+        lacks |= {f"{operator} without its attribute {name}" for name in needed - used}
     return sorted(lacks)
 
 
-def _used(folder):
+def _used_operators(folder):
     """`{(operator, attributes)}` of the nodes of a SavedModel, those of its functions included."""
     proto = saved_model_pb2.SavedModel.FromString((Path(folder) / SAVED_MODEL).read_bytes())
     used = set()
@@ -79,12 +79,12 @@ def _used(folder):
     return used
 
 
-def compare_servers(folder, wanted=None, log=lambda line: None):
+def compare_servers(folder, target=None, log=lambda line: None):
     """Compare a SavedModel with the versions of TensorFlow Serving.
 
     Args:
         folder: of the SavedModel.
-        wanted: the version that must load it, or None.
+        target: the version that must load it, or None.
         log: a function that is called with a warning for each other version that cannot.
 
     Raises:
@@ -95,7 +95,7 @@ def compare_servers(folder, wanted=None, log=lambda line: None):
         if not lacks:
             continue
         what = ", ".join(lacks[:8]) + (f" and {len(lacks) - 8} more" if len(lacks) > 8 else "")
-        if version == wanted:
+        if version == target:
             raise UnsupportedError(
                 f"TensorFlow Serving {version} cannot load this model: it does not know {what}. Choose a newer "
                 "--serving-version, or export with the TensorFlow of that version."

@@ -174,9 +174,9 @@ class Settings:
         What a light artefact has left out counts, too: its graphs for further beam widths and its int8 graphs.
         """
         default, files = manifest.get("default_beam", 4), (*manifest["files"], *manifest.get("left_out", ()))
-        named = filter(None, (re.fullmatch(r"model\.beam(\d+)\.onnx", file) for file in files))
+        matches = filter(None, (re.fullmatch(r"model\.beam(\d+)\.onnx", file) for file in files))
         without = manifest.get("without")
-        others = sorted({int(beams) for beams in (*manifest.get("generation", ()), *(pair[1] for pair in named))})
+        others = sorted({int(beams) for beams in (*manifest.get("generation", ()), *(pair[1] for pair in matches))})
         return cls(
             name=manifest["name"],
             task=manifest["task"],

@@ -46,8 +46,8 @@ class Shortlist:
                 f"A shortlist needs a width of at least 1 and no negative number of frequent ids. Received: {width} "
                 f"and {frequent}."
             )
-        ended = [[[*ids, EOS] for ids in side] for side in (sources, targets)]
-        lexicon = model_1(links(*ended), vocabulary[1])
+        sequences = [[[*ids, EOS] for ids in side] for side in (sources, targets)]
+        lexicon = model_1(links(*sequences), vocabulary[1])
         counts = np.bincount(np.fromiter((each for ids in targets for each in ids), "int64"), minlength=vocabulary[1])
         always = np.argsort(-counts, kind="stable")[:frequent]
         table = likeliest(lexicon, vocabulary[0], min(width, vocabulary[1]), EOS)

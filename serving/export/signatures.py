@@ -13,10 +13,10 @@ from zoo.decoding.rules import RANKING, Rules
 from zoo.decoding.sampling import Sample
 from zoo.decoding.shortlist import Shortlisted, search
 
-FOUND = ("output_ids", "output_lengths", "scores")
+RESULTS = ("output_ids", "output_lengths", "scores")
 
 
-def ruled(defaults, prompts=False, fixed=NOTHING):
+def make_rules(defaults, prompts=False, fixed=NOTHING):
     """`(token_ids, lengths, given, ranks) -> Rules`: those that are given, which may all be off, or else the defaults.
 
     Without `ranks`, in greedy decoding and sampling, the rules that rank hypotheses are left out of these.
@@ -27,15 +27,15 @@ def ruled(defaults, prompts=False, fixed=NOTHING):
         fixed: the `Fixed` rules of the model, which hold in any case.
     """
 
-    def rules(token_ids, lengths, given, ranks=False):
+    def rules(token_ids, lengths, values, ranks=False):
         before = (token_ids, lengths) if prompts else None
         own = {name: value for name, value in defaults.items() if ranks or name not in RANKING}
-        return Rules(lengths, before, conditional=bool(given), fixed=fixed, **(given or own))
+        return Rules(lengths, before, conditional=bool(values), fixed=fixed, **(values or own))
 
     return rules
 
 
-NONE = ruled({})
+NONE = make_rules({})
 
 
 def _growing(model):
@@ -54,27 +54,27 @@ def generation(model, beams, max_length, alpha, growing=True, rules=NONE, rankin
     """
     growing = growing and _growing(model)
 
-    def tokens(token_ids, lengths, **given):
-        memory, own = model.encode(token_ids, lengths), rules(token_ids, lengths, given, beams > 1)
+    def tokens(token_ids, lengths, **values):
+        memory, own = model.encode(token_ids, lengths), rules(token_ids, lengths, values, beams > 1)
         if beams == 1:
             results = greedy(model, memory, max_length, growing, own)
         else:
             results = beam_search(model, memory, max_length, beams, alpha, growing, own, ranking)
-        return dict(zip(FOUND, results, strict=True))
+        return dict(zip(RESULTS, results, strict=True))
 
     return tokens
 
 
-def shortlisted(model, shortlist, settings, beams, rules=NONE):
+def shortlist_search(model, shortlist, settings, beams, rules=NONE):
     """As `generation`, over the ids that a `serving.export.shortlist.Shortlist` allows for each source."""
     always = (*shortlist.always, *settings.fixed.forced_tokens)
-    narrowed = Shortlisted(model, shortlist.table, always, _growing(model))
+    limited = Shortlisted(model, shortlist.table, always, _growing(model))
 
-    def tokens(token_ids, lengths, **given):
-        own = rules(token_ids, lengths, given, beams > 1)
+    def tokens(token_ids, lengths, **values):
+        own = rules(token_ids, lengths, values, beams > 1)
         bounds = settings.max_length, beams, settings.alpha
-        results = search(narrowed, token_ids, lengths, *bounds, own, settings.ranking)
-        return dict(zip(FOUND, results, strict=True))
+        results = search(limited, token_ids, lengths, *bounds, own, settings.ranking)
+        return dict(zip(RESULTS, results, strict=True))
 
     return tokens
 
@@ -82,11 +82,11 @@ def shortlisted(model, shortlist, settings, beams, rules=NONE):
 def sampling(model, max_length, rules=NONE):
     """`(token_ids, lengths, uniforms, temperature, top_k, top_p, **rules) -> {output_ids, output_lengths, scores}`."""
 
-    def sample(token_ids, lengths, uniforms, temperature, top_k, top_p, **given):
-        memory, own = model.encode(token_ids, lengths), rules(token_ids, lengths, given)
+    def sample(token_ids, lengths, uniforms, temperature, top_k, top_p, **values):
+        memory, own = model.encode(token_ids, lengths), rules(token_ids, lengths, values)
         strategy = Sample(uniforms, temperature, top_k, top_p, own)
         results = decode(model, memory, strategy, strategy.width, max_length, _growing(model))
-        return dict(zip(FOUND, results, strict=True))
+        return dict(zip(RESULTS, results, strict=True))
 
     return sample
 

@@ -27,16 +27,16 @@ LEAST_EXPONENT = -24  # of 2^e: the smallest number that float16 has
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # the first date of a zip archive, so that equal weights give equal bytes
 
 
-def nearest(values, storage="float16"):
+def round_nearest(values, storage="float16"):
     """The values rounded to the nearest numbers that `storage` has, as float32 of the same shape."""
     if storage == "int8" and values.ndim > 1 and values.size and np.isfinite(values).all():
-        candidates = [whole * step for whole, step in (_whole(values, axis) for axis in (values.ndim - 1, 0))]
+        candidates = [whole * step for whole, step in (_round_to_steps(values, axis) for axis in (values.ndim - 1, 0))]
         return min(candidates, key=lambda each: np.square(each - values).sum())
     with np.errstate(over="ignore"):
         return values.astype("float16").astype("float32")
 
 
-def in_bytes(values):
+def split_steps(values):
     """`(n, 2^e)` whose product is exactly the float32 values, or None if there are none or a value is not finite.
 
     `n` is int8 of the shape of `values`; `2^e` is float32, with one value for each index of one axis, and has the size
@@ -45,13 +45,13 @@ def in_bytes(values):
     if not np.isfinite(values).all():
         return None
     for axis in reversed(range(values.ndim)):
-        whole, step = _whole(values, axis)
+        whole, step = _round_to_steps(values, axis)
         if (whole * step).tobytes() == values.tobytes():
             return whole.astype(np.int8), step
     return None
 
 
-def _whole(values, axis):
+def _round_to_steps(values, axis):
     """Whole numbers, as float32, and their steps `2^e` by the index of an axis: the finest with which 127 suffices."""
     others = tuple(each for each in range(values.ndim) if each != axis)
     largest = np.abs(values).max(axis=others, keepdims=True)
@@ -62,7 +62,7 @@ def _whole(values, axis):
 
 def is_exact(values):
     """Whether float16 holds every one of the float32 values exactly, bit for bit."""
-    return values.tobytes() == nearest(values).tobytes()
+    return values.tobytes() == round_nearest(values).tobytes()
 
 
 def check(name, values, storage="float16"):
@@ -77,7 +77,7 @@ def check(name, values, storage="float16"):
             zero would become zero or lose digits because they are smaller than `SMALLEST`.
     """
     mend = "Export with storage float32, or scale this weight."
-    too_large = np.isfinite(values) & ~np.isfinite(nearest(values))
+    too_large = np.isfinite(values) & ~np.isfinite(round_nearest(values))
     if too_large.any():
         raise ValueError(
             f"The weight {name} cannot be stored in {storage}: expected values of at most 65,504, received "
@@ -93,7 +93,7 @@ def check(name, values, storage="float16"):
 
 
 @contextlib.contextmanager
-def rounded(model, storage):
+def round_weights(model, storage):
     """A context in which the model's float32 weights are rounded to what `storage` holds; then they are as before.
 
     Args:
@@ -114,7 +114,7 @@ def rounded(model, storage):
         check(weight.path, values, storage)
     try:
         for weight, values in zip(weights, before, strict=True):
-            weight.assign(nearest(values, storage))
+            weight.assign(round_nearest(values, storage))
         yield
     finally:
         for weight, values in zip(weights, before, strict=True):
@@ -127,7 +127,7 @@ def halve(path):
     `keras.models.load_model` reads it as any other: a layer's variables are float32 and get the same values as before.
     The file is written beside and renamed, so it is the old one or the new one.
     """
-    _rewrite(path, halved, zipfile.ZIP_DEFLATED)
+    _rewrite(path, write_halved, zipfile.ZIP_DEFLATED)
 
 
 def pack(path):
@@ -135,7 +135,7 @@ def pack(path):
 
     Nobody has to unpack it: HDF5 does so when it reads an array.
     """
-    _rewrite(path, functools.partial(halved, packed=True), zipfile.ZIP_STORED)
+    _rewrite(path, functools.partial(write_halved, packed=True), zipfile.ZIP_STORED)
 
 
 def _rewrite(path, change, compression):
@@ -145,7 +145,7 @@ def _rewrite(path, change, compression):
 
 def _write(path, change, compression, file):
     files = [tempfile.TemporaryFile(dir=path.parent) for _ in range(2)]
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(file, "w") as new, files[0] as held, files[1] as changed:
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(file, "w") as new, files[0] as original, files[1] as result:
         for name in old.namelist():
             entry = zipfile.ZipInfo(name, EARLIEST)
             entry.compress_type = compression
@@ -153,14 +153,14 @@ def _write(path, change, compression, file):
             entry.file_size = old.getinfo(name).file_size  # at most; says whether 2 GB are enough
             with old.open(name) as source, new.open(entry, "w") as target:
                 if name == WEIGHTS:
-                    shutil.copyfileobj(source, held)
-                    change(held, changed)
-                    changed.seek(0)
-                    source = changed
+                    shutil.copyfileobj(source, original)
+                    change(original, result)
+                    result.seek(0)
+                    source = result
                 shutil.copyfileobj(source, target)
 
 
-def halved(content, written, packed=False):
+def write_halved(content, written, packed=False):
     """Write an HDF5 file with the same groups, attributes and arrays, the exact ones of float32 in float16.
 
     Args:
@@ -180,5 +180,5 @@ def _copy(old, new, packed):
         values = item[()]
         small = not packed and values.dtype == np.float32 and is_exact(values)
         filters = {"shuffle": True, "compression": "gzip", "compression_opts": 1} if packed and values.ndim else {}
-        made = new.create_dataset(name, data=values.astype("float16") if small else values, **filters)
-        made.attrs.update(item.attrs)
+        dataset = new.create_dataset(name, data=values.astype("float16") if small else values, **filters)
+        dataset.attrs.update(item.attrs)

@@ -97,13 +97,14 @@ def compare(kind, directory, texts):
         ParityError: an answer, an error or a warning differs, or the process did not finish.
     """
     with tempfile.TemporaryDirectory() as work:
-        asked, report = Path(work) / "texts.json", Path(work) / "report.json"
-        asked.write_text(json.dumps([*texts, *kind.extremes(), *ODD]), encoding="utf-8")
-        command = own.command("serving.export.strings", directory, asked, report)
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        texts_file, report = Path(work) / "texts.json", Path(work) / "report.json"
+        texts_file.write_text(json.dumps([*texts, *kind.extremes(), *ODD]), encoding="utf-8")
+        command = own.command("serving.export.strings", directory, texts_file, report)
+        process = subprocess.run(command, capture_output=True, text=True, errors="replace")
         if not report.is_file():
             raise ParityError(
-                f"The graphs of texts of {directory} were not compared (exit {done.returncode}):\n{done.stderr[-2000:]}"
+                f"The graphs of texts of {directory} were not compared (exit {process.returncode}):\n"
+                f"{process.stderr[-2000:]}"
             )
         differences = json.loads(report.read_text(encoding="utf-8"))
     failures = differences.pop("failures")
@@ -114,7 +115,7 @@ def compare(kind, directory, texts):
     return differences
 
 
-def session(path):
+def open_session(path):
     """A session of ONNX Runtime for a graph of texts."""
     options = session_options(1)
     options.register_custom_ops_library(extensions.get_library_path())
@@ -123,12 +124,12 @@ def session(path):
 
 def answers(session, texts):
     """What a graph of texts answers, `{output: value}` for each text."""
-    (given,), outputs = session.get_inputs(), [node.name for node in session.get_outputs()]
-    columns = session.run(None, {given.name: np.array(texts, dtype=object)})
+    (input_node,), outputs = session.get_inputs(), [node.name for node in session.get_outputs()]
+    columns = session.run(None, {input_node.name: np.array(texts, dtype=object)})
     return [dict(zip(outputs, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _expected(kind, result):
+def _expected_answer(kind, result):
     """The answer of the runtime with the names of the outputs, numbers first."""
     notes = {"errors": result.error or "", "warnings": result.warning or ""}
     columns = kind.columns(None)
@@ -140,18 +141,18 @@ def _differences(directory, texts):
     manifest, failures, largest = read_manifest(directory), [], 0.0
     graphs = {precision: name for precision, name in GRAPHS.items() if name in manifest["files"]}
     for precision, name in graphs.items():
-        runtime, graph = Runtime(directory, precision=precision, threads=1), session(Path(directory) / name)
+        runtime, graph = Runtime(directory, precision=precision, threads=1), open_session(Path(directory) / name)
         runtime.manifest.pop("usual", None)  # which a graph of texts does not compare with
         batch = answers(graph, texts)
         for text, together in zip(texts, batch, strict=True):
-            number, rest = _expected(KINDS[runtime.kind], runtime.run([text])[0])
+            number, rest = _expected_answer(KINDS[runtime.kind], runtime.run([text])[0])
             for how, received in (("", answers(graph, [text])[0]), (" in a batch", together)):
                 score = received.get("scores", np.max(received.get("probabilities", 0)))
-                far = abs(float(score) - number) / max(1, abs(number))
-                largest = max(largest, far)
-                wrong = [key for key, value in rest.items() if received[key] != value]
+                difference = abs(float(score) - number) / max(1, abs(number))
+                largest = max(largest, difference)
+                differing = [key for key, value in rest.items() if received[key] != value]
                 # In a batch sums have another order, so an answer may be another one that is as good.
-                if far > TOLERANCE or (wrong and not (how and rest["errors"] == received["errors"])):
+                if difference > TOLERANCE or (differing and not (how and rest["errors"] == received["errors"])):
                     failures.append(f"{name}, {text[:60]!r}{how}: expected {number, rest}, received {received}")
     return {
         "graphs": list(graphs.values()),

@@ -26,8 +26,8 @@ def measure(directory, texts, large=False):
     parts = [part for text in texts for part in text.split("\t", sides - 1)]
     parts += beginnings(texts) if kind.prompts else []
     cut = {"words": "spaces"} if kind.by_words else {}  # data have their words cut
-    read = loaded.read_words(parts, *cut.values()) if kind.by_words else loaded.read(parts, not kind.prompts)
-    readings = [each for each in read if is_answered(each)]
+    all_readings = loaded.read_words(parts, *cut.values()) if kind.by_words else loaded.read(parts, not kind.prompts)
+    readings = [each for each in all_readings if is_answered(each)]
     familiarities = [familiarity(each, common) for each in readings]
     pieces = [len(each.ids) - each.around for each in readings]
     if kind.prompts:  # what goes on from them is written by chance
@@ -35,8 +35,8 @@ def measure(directory, texts, large=False):
     answers = Runtime(directory, precision="float32", verify=False).run(
         spread(texts, LARGE if large else ANSWERED), **cut
     )
-    sure = [each.confidence for each in answers if each.confidence is not None and not each.error]
-    return bounds(familiarities, pieces, sure)
+    confidences = [each.confidence for each in answers if each.confidence is not None and not each.error]
+    return bounds(familiarities, pieces, confidences)
 
 
 def beginnings(texts):

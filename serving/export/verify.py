@@ -42,15 +42,15 @@ def verify(directory, log=lambda stage: None):
     for form in forms_in(manifest["files"]):
         form.check_safe(directory)
     with compare.checker() as parity:  # its process imports TensorFlow beside this one
-        return _compared(parity, directory, manifest, log) | {"extra": extra}
+        return _compare(parity, directory, manifest, log) | {"extra": extra}
 
 
-def _compared(parity, directory, manifest, log):
+def _compare(parity, directory, manifest, log):
     settings = dataclasses.replace(Settings.of(manifest), shortlist=of_artefact(directory, manifest))
     kind = kinds.kind_of(SOURCE.load(directory), settings)
     tokenizers = [load_tokenizer(directory / manifest["tokenizer"][side]) for side in kind.sides]
     if manifest.get("left_out"):
-        return _compared_light(parity, kind, tokenizers, directory, manifest, log)
+        return _compare_light(parity, kind, tokenizers, directory, manifest, log)
     log("checking parity in a fresh process")
     report = parity.compare(kind, tokenizers, directory, manifest["texts"])
     if settings.strings:
@@ -59,13 +59,13 @@ def _compared(parity, directory, manifest, log):
     return report
 
 
-def _compared_light(parity, kind, tokenizers, directory, manifest, log):
+def _compare_light(parity, kind, tokenizers, directory, manifest, log):
     """The report of an artefact without the forms that can be made again."""
     with tempfile.TemporaryDirectory() as work:
-        made = Path(work)
-        pipeline.make_again(kind, tokenizers, made, log)
+        folder = Path(work)
+        pipeline.make_again(kind, tokenizers, folder, log)
         made_again = {}
         for form in FORMS:
-            made_again |= form.put_published(kind, tokenizers, directory, made, manifest)
+            made_again |= form.put_published(kind, tokenizers, directory, folder, manifest)
         log("checking parity in a fresh process")
-        return parity.compare(kind, tokenizers, made, manifest["texts"]) | {"made_again": made_again}
+        return parity.compare(kind, tokenizers, folder, manifest["texts"]) | {"made_again": made_again}

@@ -18,13 +18,13 @@ def pack(info, members):
     """
     members = members | {f"{info}/WHEEL": WHEEL}
     members[f"{info}/RECORD"] = _record(members, f"{info}/RECORD")
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             member = zipfile.ZipInfo(name, TIME)
             member.external_attr, member.compress_type = 0o100644 << 16, zipfile.ZIP_DEFLATED
             archive.writestr(member, content)
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def _record(members, own):

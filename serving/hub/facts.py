@@ -120,7 +120,7 @@ def find_requirements(manifest):
     """The oldest versions that are known to run a published artefact, by package."""
     oldest = {"seqzoo": own_version().removeprefix(">=")}
     for form in forms_in(manifest["files"]):
-        oldest |= form.requires(manifest)
+        oldest |= form.find_requirements(manifest)
     numbers = {name: re.findall(r"\d+", version)[:2] for name, version in oldest.items()}
     return {name: ">=" + ".".join(each) for name, each in sorted(numbers.items()) if each}
 

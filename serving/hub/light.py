@@ -25,7 +25,7 @@ def choose_files(manifest, precision, light=True):
         return sorted(names)
     graphs = KINDS[manifest["kind"]].light_graphs(manifest).values()
     graphs = [int8_name(graph) if precision == "int8" else graph for graph in graphs]
-    published = {file for form in FORMS for file in form.published(manifest, graphs)}
+    published = {file for form in FORMS for file in form.published_files(manifest, graphs)}
     return sorted({RECIPE, *manifest["tokenizer"].values(), *published} & names)
 
 

@@ -43,14 +43,14 @@ def test_scores_of_other_examples_say_so_and_are_not_the_artefacts(part, run, mo
     assert cli.main(["evaluate", str(run), "--split", "test", *part]) == 0
     found, others = strict((run / "scores.json").read_text()), {"others.tsv": {"count": 2}}
     if "--data" in part:
-        assert found == {"elsewhere": others} == exported_runs._scores(run)
+        assert found == {"elsewhere": others} == exported_runs._read_scores(run)
     else:
-        assert found["limit"] == 2 and exported_runs._scores(run) == {}
+        assert found["limit"] == 2 and exported_runs._read_scores(run) == {}
     assert cli.main(["evaluate", str(run), "--split", "test", *part, "--record"]) == 2
     assert f"received {part[0]}" in capsys.readouterr().err
     assert cli.main(["evaluate", str(run), "--split", "test"]) == 0
     found = strict((run / "scores.json").read_text())
-    assert exported_runs._scores(run) == found and found.get("elsewhere") == (others if "--data" in part else None)
+    assert exported_runs._read_scores(run) == found and found.get("elsewhere") == (others if "--data" in part else None)
     assert found["count"] == 2 and "limit" not in found
     answers = (run / "test.outputs.json").read_bytes()
     monkeypatch.setattr(runs, "evaluation", lambda *_, **__: Evaluation(SCORES | {"count": 1}, ["z"], ["a"], ["c"]))

@@ -86,13 +86,13 @@ class Form(ABC):
         return None
 
     @classmethod
-    def put_published(cls, kind, tokenizers, directory, made, manifest):
+    def put_published(cls, kind, tokenizers, directory, target, manifest):
         """Put the form of a published artefact in the place of the one that was made again, and compare the two.
 
         Args:
             kind, tokenizers: as of `write`.
             directory: the artefact, which lacks some of its files.
-            made: where all forms were made again.
+            target: where all forms were made again.
             manifest: of the artefact.
 
         Returns:
@@ -101,7 +101,7 @@ class Form(ABC):
         return {}
 
     @classmethod
-    def published(cls, manifest, graphs):
+    def published_files(cls, manifest, graphs):
         """The files that a light artefact has of this form, which else is made again; it answers by `graphs`."""
         return []
 
@@ -111,17 +111,17 @@ class Form(ABC):
         return False
 
     @classmethod
-    def requires(cls, manifest):
+    def find_requirements(cls, manifest):
         """{package: the oldest version} of what a published artefact needs for this form."""
         return {}
 
     @classmethod
-    def describe_use(cls, name, held):
+    def describe_use(cls, name, is_there):
         """What the card of a published artefact says of the form, a sentence or "".
 
         Args:
             name: of the model.
-            held: whether the artefact has the form.
+            is_there: whether the artefact has the form.
         """
         return ""
 

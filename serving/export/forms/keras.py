@@ -49,11 +49,11 @@ class KerasModel(Form):
             raise DamagedError(str(error)) from error
 
     @classmethod
-    def published(cls, manifest, graphs):
+    def published_files(cls, manifest, graphs):
         return [cls.file]
 
     @classmethod
-    def requires(cls, manifest):
+    def find_requirements(cls, manifest):
         versions = manifest["versions"]
         return {"keras": versions["keras"]} if "keras" in versions else {}
 

@@ -64,8 +64,8 @@ class LiteRT(Form):
     def signatures(self):
         return {
             name: {
-                "inputs": [_declared(*each) for each in runner.get_input_details().items()],
-                "outputs": [_declared(*each) for each in runner.get_output_details().items()],
+                "inputs": [_declare(*each) for each in runner.get_input_details().items()],
+                "outputs": [_declare(*each) for each in runner.get_output_details().items()],
             }
             for name, runner in self._runners.items()
         }
@@ -92,7 +92,7 @@ def _functions(kind):
     return {name: function for name, function in kind.functions.items() if function.saved}
 
 
-def _declared(name, details):
+def _declare(name, details):
     return name, details["dtype"].__name__
 
 
@@ -106,9 +106,9 @@ def expand_axes(path):
     for function in proto.meta_graphs[0].graph_def.library.function:
         nodes = {node.name: node for node in function.node_def}
         for node in [each for each in nodes.values() if each.op == "StridedSlice" and "new_axis_mask" in each.attr]:
-            given = [nodes.get(name.partition(":")[0]) for name in node.input[1:]]
-            if all(each is not None and each.op == "Const" for each in given):
-                _separate(node, [tf.make_ndarray(each.attr["value"].tensor) for each in given], function.node_def)
+            constants = [nodes.get(name.partition(":")[0]) for name in node.input[1:]]
+            if all(each is not None and each.op == "Const" for each in constants):
+                _separate(node, [tf.make_ndarray(each.attr["value"].tensor) for each in constants], function.node_def)
     path.write_bytes(proto.SerializeToString())
 
 
@@ -125,29 +125,31 @@ def _separate(node, bounds, nodes):
     begins, ends, dots, new, shrinks = ([mask >> place & 1 for place in places] for mask in masks.values())
     new = [place for place in places if new[place] and not dots[place]]
     rest = [place for place in places if place not in new]
-    there = [place for place in places if place in new or not shrinks[place]]  # in the result
+    remaining = [place for place in places if place in new or not shrinks[place]]  # in the result
     behind = dots.index(1) if 1 in dots else len(dots)
-    axes = [there.index(place) for place in new if place < behind]
-    axes += [there.index(place) - len(there) for place in reversed(new) if place > behind]  # counted from the end
+    axes = [remaining.index(place) for place in new if place < behind]
+    axes += [
+        remaining.index(place) - len(remaining) for place in reversed(new) if place > behind
+    ]  # counted from the end
     source, dtype, index = node.input[0], node.attr["T"].type, node.attr["Index"].type
 
     def constant(name, value, kind):
-        made = nodes.add(name=f"{node.name}_{name}", op="Const")
-        made.attr["dtype"].type = kind
-        made.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, tf.as_dtype(kind)))
-        return f"{made.name}:output:0"
+        new_node = nodes.add(name=f"{node.name}_{name}", op="Const")
+        new_node.attr["dtype"].type = kind
+        new_node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, tf.as_dtype(kind)))
+        return f"{new_node.name}:output:0"
 
-    def whole(place):
+    def is_whole(place):
         return dots[place] or begins[place] and ends[place] and bounds[2][place] == 1
 
-    if not all(map(whole, rest)):
-        kept = [constant(f"bound_{number}", each[rest], index) for number, each in enumerate(bounds)]
-        made = nodes.add(name=f"{node.name}_rest", op="StridedSlice", input=[source, *kept])
-        made.attr["T"].type, made.attr["Index"].type = dtype, index
+    if not all(map(is_whole, rest)):
+        inputs = [constant(f"bound_{number}", each[rest], index) for number, each in enumerate(bounds)]
+        new_node = nodes.add(name=f"{node.name}_rest", op="StridedSlice", input=[source, *inputs])
+        new_node.attr["T"].type, new_node.attr["Index"].type = dtype, index
         for name, mask in masks.items():
-            made.attr[name].i = sum((mask >> old & 1) << place for place, old in enumerate(rest))
-        made.attr["new_axis_mask"].i = 0
-        source = f"{made.name}:output:0"
+            new_node.attr[name].i = sum((mask >> old & 1) << place for place, old in enumerate(rest))
+        new_node.attr["new_axis_mask"].i = 0
+        source = f"{new_node.name}:output:0"
     for number, axis in enumerate(axes):
         step = node if number == len(axes) - 1 else nodes.add(name=f"{node.name}_step_{number}")
         step.op, step.input[:] = "ExpandDims", [source, constant(f"axis_{number}", axis, INT32)]

@@ -67,8 +67,8 @@ class Onnx(Form):
     def signatures(self):
         tables = {}
         for name, session in self._sessions.items():
-            taken = [*session.get_inputs(), *session.get_overridable_initializers()]
-            sides = {"inputs": taken, "outputs": session.get_outputs()}
+            inputs = [*session.get_inputs(), *session.get_overridable_initializers()]
+            sides = {"inputs": inputs, "outputs": session.get_outputs()}
             tables[name] = {
                 side: [(node.name, TYPES.get(node.type), list(node.shape)) for node in nodes]
                 for side, nodes in sides.items()
@@ -89,25 +89,25 @@ class Onnx(Form):
         }
 
     @classmethod
-    def put_published(cls, kind, tokenizers, directory, made, manifest):
+    def put_published(cls, kind, tokenizers, directory, target, manifest):
         """The int8 graphs of both are asked, and then the published graphs are copied over those that were made.
 
         What was made may have other names of nodes inside, and so other bytes.
         """
         files = {name: int8_name(graph) for name, graph in manifest["graphs"].items()}
         files = {name: file for name, file in files.items() if file in manifest["files"]}
-        pairs = {name: [open_graph(each / file) for each in (directory, made)] for name, file in files.items()}
+        pairs = {name: [open_graph(each / file) for each in (directory, target)] for name, file in files.items()}
         same = {file: [] for file in files.values()}
         for name, inputs in kind.cases([tokenizer.vocab_size for tokenizer in tokenizers]):
             if name in pairs:
                 one, other = (rows_of(list(_run(session, inputs).values())) for session in pairs[name])
                 same[files[name]] += [all(map(is_near, *rows)) for rows in zip(one, other, strict=True)]
         for name in sorted(name for name in manifest["files"] if name.endswith(".onnx")):
-            _copy_graph(name, directory, made)
+            _copy_graph(name, directory, target)
         return {file: (sum(each), len(each)) for file, each in same.items()}
 
     @classmethod
-    def published(cls, manifest, graphs):
+    def published_files(cls, manifest, graphs):
         return [*graphs, *(file for graph in graphs for file in weights_of(manifest, graph))]
 
     @classmethod
@@ -115,34 +115,34 @@ class Onnx(Form):
         return signature in manifest["graphs"]
 
     @classmethod
-    def requires(cls, manifest):
-        needed = [OLDEST, *(graph["onnxruntime"] for graph in manifest["onnx"].values())]
-        return {"onnxruntime": max(needed, key=version_numbers)}
+    def find_requirements(cls, manifest):
+        versions = [OLDEST, *(graph["onnxruntime"] for graph in manifest["onnx"].values())]
+        return {"onnxruntime": max(versions, key=version_numbers)}
 
 
 def _run(session, inputs):
     """The outputs of a session by name, of those inputs that it takes."""
     nodes = [*session.get_inputs(), *session.get_overridable_initializers()]
-    fed = {node.name: np.asarray(inputs[node.name]) for node in nodes if node.name in inputs}
-    return dict(zip([node.name for node in session.get_outputs()], session.run(None, fed), strict=True))
+    feeds = {node.name: np.asarray(inputs[node.name]) for node in nodes if node.name in inputs}
+    return dict(zip([node.name for node in session.get_outputs()], session.run(None, feeds), strict=True))
 
 
 def _write_graph(kind, graph, path, weights, file):
     """Write a graph; `file` is that of the weights, or None where they are in the graph."""
-    stored = kind.settings.storage
-    graph = naming.compact(graph if stored == "float32" else narrowing.narrow(graph, stored, weights))
+    storage = kind.settings.storage
+    graph = naming.compact(graph if storage == "float32" else narrowing.narrow(graph, storage, weights))
     convert.write(graph if file is None else file.referring(graph, weights), path)
 
 
-def _copy_graph(name, directory, made):
+def _copy_graph(name, directory, target):
     """Copy a graph over the one that was made again; its weights get another name, since other graphs read the made."""
     graph = onnx.load(directory / name, load_external_data=False)
     beside = list(filter(weighing.is_beside, graph.graph.initializer))
     for own in set(map(weighing.location, beside)):
-        shutil.copyfile(directory / own, made / f"published.{own}")
+        shutil.copyfile(directory / own, target / f"published.{own}")
     for tensor in beside:
         weighing.relocate(tensor, f"published.{weighing.location(tensor)}")
-    (made / name).write_bytes(graph.SerializeToString())
+    (target / name).write_bytes(graph.SerializeToString())
 
 
 def rows_of(outputs):

@@ -78,21 +78,21 @@ class SavedModel(Form):
         proto = saved_model_pb2.SavedModel.FromString((self.directory / SAVED_MODEL).read_bytes())
         graph = proto.meta_graphs[0].graph_def
         nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
-        held = sorted({node.op for node in nodes} & FORBIDDEN_OPERATIONS)
-        return [f"the SavedModel holds Python operations that no server can run: {held}."] if held else []
+        operations = sorted({node.op for node in nodes} & FORBIDDEN_OPERATIONS)
+        return [f"the SavedModel holds Python operations that no server can run: {operations}."] if operations else []
 
     @classmethod
     def holds(cls, signature, manifest):
         return True
 
     @classmethod
-    def requires(cls, manifest):
+    def find_requirements(cls, manifest):
         versions = manifest["versions"]
         return {"tensorflow": versions["tensorflow"]} if "tensorflow" in versions else {}
 
     @classmethod
-    def describe_use(cls, name, held):
-        if held:
+    def describe_use(cls, name, is_there):
+        if is_there:
             return "The folder above is a base path of TensorFlow Serving, with the SavedModel in this folder."
         return (
             "TensorFlow Serving needs a SavedModel, which is made from the published files: "
@@ -104,7 +104,9 @@ def _save(kind, tokenizers, directory):
     module = tf.Module()
     module.model_variables = [variable.value for variable in kind.model.variables]
     module.tokenizers = [graphs.GraphTokenizer(tokenizer.model_bytes) for tokenizer in tokenizers]
-    module.functions = {name: _bounded(function, kind) for name, function in kind.functions.items() if function.saved}
+    module.functions = {
+        name: _add_bounds(function, kind) for name, function in kind.functions.items() if function.saved
+    }
 
     def serving_default(*texts):
         return kind.strings(module.tokenizers, *texts)
@@ -114,7 +116,7 @@ def _save(kind, tokenizers, directory):
     tf.saved_model.save(module, str(directory), signatures=dict(module.functions))
 
 
-def _bounded(exported, kind):
+def _add_bounds(exported, kind):
     """The graph of an exported function, with a check that ids have no more columns than the model reads."""
     ids = [spec for spec in exported.signature.required if spec.dtype == "int32" and len(spec.shape) == 2]
     most = {spec.name: kind.most_columns(exported.name, spec.name) for spec in ids}

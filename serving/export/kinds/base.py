@@ -79,22 +79,22 @@ class Kind(ABC):
         self.plain = KINDS[self.name_of(model.signatures())]
         self.name = self.plain.name
         self.tables = [with_remarks(table) for table in model.signatures()]
-        longest, asked = self.longest_input(), self.settings.max_input
-        if longest and asked and asked > longest:
+        longest, max_input = self.longest_input(), self.settings.max_input
+        if longest and max_input and max_input > longest:
             raise ValueError(
-                f"max_input={asked} is more than this {type(self.model).__name__} reads: it has positions for "
+                f"max_input={max_input} is more than this {type(self.model).__name__} reads: it has positions for "
                 f"{longest} tokens of a text. Ask for fewer, leave it out, or train a model with more positions."
             )
-        most = longest or DEFAULT if asked is None else asked
+        most = longest or DEFAULT if max_input is None else max_input
         self.bound = Bound(most, self.settings.overlong or self.overlong, self.plain.part)
-        gone = {name for choice in self.without for name in self.choices[choice]}
-        self.functions = {each.name: each for each in self.make_functions() if each.name not in gone}
+        left_out = {name for choice in self.without for name in self.choices[choice]}
+        self.functions = {each.name: each for each in self.make_functions() if each.name not in left_out}
 
     @classmethod
     def name_of(cls, tables):
         """The name of the kind that a model with these signatures is of; None where it is of none of this class."""
-        held = {table.name for table in tables}
-        return next((name for name in cls.names if name in held), None)
+        names = {table.name for table in tables}
+        return next((name for name in cls.names if name in names), None)
 
     @property
     def without(self):
@@ -126,7 +126,7 @@ class Kind(ABC):
     def strings(self, tokenizers, text):
         """`serving_default` in TensorFlow operations, from `(batch,)` strings; there is a `GraphTokenizer` per side."""
 
-    def asked(self, texts):
+    def make_inputs(self, texts):
         """The inputs of `serving_default` for a list of texts: arrays of strings by name."""
         return {"text": np.array(texts, dtype=str)}
 
@@ -134,7 +134,7 @@ class Kind(ABC):
     def answer(self, tokenizers, text):
         """The expected answer of `serving_default` to one text, in Python: a dict of arrays without a batch axis."""
 
-    def fed(self, tokenizers, text):
+    def graph_inputs(self, tokenizers, text):
         """The inputs of a graph that reads one text, or None if it has a blank answer and is not read."""
         reading = self.read(tokenizers[0], text)
         return row(reading.ids) if is_answered(reading) else None
@@ -159,7 +159,7 @@ class Kind(ABC):
         (reading,) = self.bound.read([text], tokenizer.encode, self.around(tokenizer))
         return reading
 
-    def gated(self, tokenizer, text):
+    def read_in_graph(self, tokenizer, text):
         """The same for `(batch,)` texts in TensorFlow: token ids, lengths, `Gated`, and which texts are answered."""
         clipped = gate.clip(self.bound, text)
         around = self.around(tokenizer)

@@ -50,13 +50,13 @@ class Continue(Generate):
 
     def strings(self, tokenizers, text):
         (tokenizer,) = tokenizers
-        token_ids, lengths, gated, _ = self.gated(tokenizer, text)
+        token_ids, lengths, gated, _ = self.read_in_graph(tokenizer, text)
         results = self.functions["tokens"].traced(token_ids, lengths)
         best, length = results["output_ids"][:, 0], results["output_lengths"][:, 0]
         output = tokenizer.decode_after(token_ids, lengths, best, length)
         return self._compose_answers(output, results, tf.equal(gated.errors, ""), gated)
 
-    def fed(self, tokenizers, text):
+    def graph_inputs(self, tokenizers, text):
         reading = self.read(tokenizers[0], text)
         return row(reading.ids) if reading.ids else None
 
@@ -70,14 +70,14 @@ class Continue(Generate):
         prompt, whole = tokenizer.decode([reading.ids, [*reading.ids, *written]])
         return self._outputs(whole[len(prompt) :], results["scores"][0, 0], reading)
 
-    def scored(self, source, target_ids, target_lengths):
+    def score_inputs(self, source, target_ids, target_lengths):
         token_ids = source["token_ids"][:, : self.most_columns("score", "token_ids")]
         return {"token_ids": token_ids, "lengths": np.minimum(source["lengths"], token_ids.shape[1])}
 
     def facts(self):
         return super().facts() | {"longest_text": self.longest_text}
 
-    def forced(self, token_ids, lengths, target_ids):
+    def forced_logits(self, token_ids, lengths, target_ids):
         """The logits in one pass, in which the target of each row follows its own prompt directly."""
         most = self.model.longest_prompt
         ends = np.minimum(lengths, most or lengths)

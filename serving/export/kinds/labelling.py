@@ -42,8 +42,8 @@ class Label(Reader):
         if probabilities is None:
             return {"label": np.array(""), "probabilities": np.zeros(len(self.settings.labels), "float32")}
         scope = self.settings.scope
-        known = not scope or probabilities.max() >= scope["threshold"]
-        label = self.settings.labels[probabilities.argmax()] if known else scope["label"]
+        in_scope = not scope or probabilities.max() >= scope["threshold"]
+        label = self.settings.labels[probabilities.argmax()] if in_scope else scope["label"]
         return {"label": np.array(label), "probabilities": probabilities}
 
     def facts(self):

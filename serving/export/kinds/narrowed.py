@@ -3,7 +3,7 @@
 import dataclasses
 
 from serving.export.kinds.base import ExportedFunction
-from serving.export.signatures import shortlisted
+from serving.export.signatures import shortlist_search
 from serving.runtime.manifest_format import shortlist_name
 
 
@@ -17,7 +17,7 @@ def signature_of(name):
     return f"{name}_shortlist"
 
 
-def narrowed(model, settings, rules, searches):
+def narrow_searches(model, settings, rules, searches):
     """Of each of `searches` that has an ONNX graph, the same over `settings.shortlist`; only its ONNX graph is written.
 
     Raises:
@@ -26,13 +26,13 @@ def narrowed(model, settings, rules, searches):
     if settings.shortlist is None:
         return []
     own = {each.graph: each for each in reversed(searches) if each.graph}
-    return [_narrowed(model, settings, rules, each) for each in reversed(own.values())]
+    return [_narrow_search(model, settings, rules, each) for each in reversed(own.values())]
 
 
-def _narrowed(model, settings, rules, search):
+def _narrow_search(model, settings, rules, search):
     beams = search.signature.outputs[0].shape[1]
     table = dataclasses.replace(search.signature, name=signature_of(search.name))
-    function = shortlisted(model, settings.shortlist, settings, beams, rules)
+    function = shortlist_search(model, settings.shortlist, settings, beams, rules)
     return ExportedFunction(table, function, shortlist_name(search.graph), saved=False, int8=True)
 
 

@@ -15,8 +15,8 @@ class Rate(Reader):
         return {"rating": tf.where(answered, ratings, 0.0), "rated": tf.cast(answered, "int32")}
 
     def in_python(self, rating):
-        there = rating is not None
-        return {"rating": rating if there else np.float32(0), "rated": np.array(int(there), "int32")}
+        is_rated = rating is not None
+        return {"rating": rating if is_rated else np.float32(0), "rated": np.array(int(is_rated), "int32")}
 
 
 KIND = Rate

@@ -40,23 +40,23 @@ class Reader(Kind):
         return [ExportedFunction(self.table(self.name), function, "model.onnx", int8=True)]
 
     def strings(self, tokenizers, *texts):
-        sides = [self.gated(tokenizers[0], text) for text in texts]
+        sides = [self.read_in_graph(tokenizers[0], text) for text in texts]
         answer = self.functions[self.name].traced(*(part for side in sides for part in side[:2]))[self.output]
         *_, gated, answered = zip(*sides, strict=True)
-        notes = {name: _joined([getattr(side, name) for side in gated], tf.where) for name in NOTES}
+        notes = {name: _join_notes([getattr(side, name) for side in gated], tf.where) for name in NOTES}
         if self.pairs:
             answered = [tf.equal(notes["errors"], "") & (answered[0] | answered[1])]
         return self.in_graph(answer, answered[0]) | notes
 
-    def asked(self, texts):
+    def make_inputs(self, texts):
         if not self.pairs:
-            return super().asked(texts)
+            return super().make_inputs(texts)
         first, second = zip(*map(pair, texts), strict=True)
         return {"first_text": np.array(first, dtype=str), "second_text": np.array(second, dtype=str)}
 
     def answer(self, tokenizers, text):
         readings = self._readings(tokenizers, text)
-        notes = {name: _joined([remarks(each)[name] for each in readings], np.where) for name in NOTES}
+        notes = {name: _join_notes([remarks(each)[name] for each in readings], np.where) for name in NOTES}
         if notes["errors"] or not any(map(is_answered, readings)):
             return self.in_python(None) | notes
         return self.in_python(self.ask_row(*(row(each.ids) for each in readings))) | notes
@@ -65,7 +65,7 @@ class Reader(Kind):
         """What the graph gives for one row, whose sides are inputs of a graph that reads one text."""
         return self.ask(self.name, **self._inputs(*sides))[self.output][0]
 
-    def fed(self, tokenizers, text):
+    def graph_inputs(self, tokenizers, text):
         readings = self._readings(tokenizers, text)
         return self._inputs(*(row(each.ids) for each in readings)) if all(map(is_answered, readings)) else None
 
@@ -95,11 +95,11 @@ class Reader(Kind):
         if not self.pairs:
             return sides[0]
         names = {"ids": "token_ids", "lengths": "lengths"}
-        named = zip(("first", "second"), sides, strict=True)
-        return {f"{side}_{name}": inputs[key] for side, inputs in named for name, key in names.items()}
+        pairs = zip(("first", "second"), sides, strict=True)
+        return {f"{side}_{name}": inputs[key] for side, inputs in pairs for name, key in names.items()}
 
 
-def _joined(messages, where):
+def _join_notes(messages, where):
     """The error or warning of the only text; of two that of the first, or else of the second, with its name before."""
     if len(messages) == 1:
         return messages[0]

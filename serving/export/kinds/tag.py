@@ -30,18 +30,18 @@ class Tag(Reader):
         token_ids, lengths, gated, words = gate.limit_words(self.bound, clipped, *pieces, around)
         all_ = self.functions[self.name].traced(token_ids, lengths)["probabilities"]
         first = tf.gather(all_, words["first"], batch_dims=1)
-        there = tf.sequence_mask(words["word_counts"], tf.shape(words["first"])[1])
+        is_word = tf.sequence_mask(words["word_counts"], tf.shape(words["first"])[1])
         allowed = transitions(self.settings.labels)
-        best = tf.argmax(first, axis=-1) if allowed is None else likeliest_in_graph(first, there, allowed)
+        best = tf.argmax(first, axis=-1) if allowed is None else likeliest_in_graph(first, is_word, allowed)
         return {
-            "tags": tf.where(there, tf.gather(tf.constant(self.settings.labels), best), ""),
-            "scores": tf.where(there, tf.gather(first, best, batch_dims=2), 0.0),
+            "tags": tf.where(is_word, tf.gather(tf.constant(self.settings.labels), best), ""),
+            "scores": tf.where(is_word, tf.gather(first, best, batch_dims=2), 0.0),
             **{name: words[name] for name in ("starts", "ends", "word_counts")},
             "errors": gated.errors,
             "warnings": gated.warnings,
         }
 
-    def fed(self, tokenizers, text):
+    def graph_inputs(self, tokenizers, text):
         reading = self._reading(tokenizers, text)
         return row(reading.ids) if reading.places else None
 
@@ -67,19 +67,19 @@ class Tag(Reader):
         return reading
 
 
-def likeliest_in_graph(probabilities, there, allowed):
+def likeliest_in_graph(probabilities, is_word, allowed):
     """The ids of the likeliest allowed tags of each row: `zoo.scores.transitions.likeliest` in TensorFlow.
 
     Args:
         probabilities: `(batch, words, tags)`.
-        there: `(batch, words)`, whether there is such a word; rows are filled from the left.
+        is_word: `(batch, words)`, whether there is such a word; rows are filled from the left.
         allowed: the `zoo.scores.transitions.Transitions`.
 
     Returns:
         `(batch, words)` int64; of no meaning where there is no word.
     """
-    words, last = tf.shape(there)[1], ((0, 0), (0, 2))  # two words that are not there, so that no list is empty
-    there = tf.pad(there, last)
+    words, last = tf.shape(is_word)[1], ((0, 0), (0, 2))  # two words that are not there, so that no list is empty
+    is_word = tf.pad(is_word, last)
     scores = tf.pad(tf.maximum(tf.math.log(tf.cast(probabilities, "float64")), NEVER), (*last, (0, 0)))
     steps, begins, ends = (
         tf.where(each, tf.constant(0.0, "float64"), tf.constant(float("-inf"), "float64"))
@@ -87,7 +87,7 @@ def likeliest_in_graph(probabilities, there, allowed):
     )
     count = tf.shape(scores)[2]
     stays = tf.broadcast_to(tf.range(count, dtype="int64"), tf.shape(scores)[::2])
-    by_word = tf.transpose(scores, (1, 0, 2)), tf.transpose(there)
+    by_word = tf.transpose(scores, (1, 0, 2)), tf.transpose(is_word)
 
     def forward(state, word):
         total, _ = state

@@ -9,9 +9,9 @@ from serving.export import doubt
 from serving.export.driver import driver
 from serving.export.kinds.base import ExportedFunction, Kind, remarks, row
 from serving.export.kinds.grid import FIRST_WORD, grid
-from serving.export.kinds.narrowed import facts, narrowed, signature_of
+from serving.export.kinds.narrowed import facts, narrow_searches, signature_of
 from serving.export.rules import rule_inputs
-from serving.export.signatures import generation, ruled, sampling, scoring
+from serving.export.signatures import generation, make_rules, sampling, scoring
 from serving.kinds.rules import length_bound
 from serving.runtime.doubt import add_doubts
 from serving.runtime.reading import is_answered
@@ -58,8 +58,8 @@ class Generate(Kind):
     @classmethod
     def name_of(cls, tables):
         """A model of prompts has no source to score."""
-        held = {table.name: {spec.name for spec in table.inputs} for table in tables}
-        return cls.names[0] if "tokens" in held and cls.remembers == ("source_ids" in held["score"]) else None
+        inputs = {table.name: {spec.name for spec in table.inputs} for table in tables}
+        return cls.names[0] if "tokens" in inputs and cls.remembers == ("source_ids" in inputs["score"]) else None
 
     @property
     def without(self):
@@ -72,7 +72,7 @@ class Generate(Kind):
         model.start(memory, 1, most)  # refuses a long max_length
         if "coverage_penalty" in settings.rules:
             uncovered(model, memory, 1)  # refuses a model that tells no attention
-        sizes, rules = {"output_time": most}, ruled(settings.rules, not self.remembers, settings.fixed)
+        sizes, rules = {"output_time": most}, make_rules(settings.rules, not self.remembers, settings.fixed)
 
         def search(name, beams, **kwargs):
             table = self.table("greedy" if beams == 1 else "tokens").fix(beams=beams, **sizes)
@@ -88,14 +88,14 @@ class Generate(Kind):
         if settings.xla:
             searches.append(search("tokens_xla", settings.beams[0], xla=True))
         default = searches[1]
-        given = tuple(dataclasses.replace(spec, default=None) for spec in default.signature.inputs)
-        asked = dataclasses.replace(default.signature, name=RULED, inputs=given)
-        searches.append(dataclasses.replace(default, signature=asked, saved=True))
+        inputs = tuple(dataclasses.replace(spec, default=None) for spec in default.signature.inputs)
+        signature = dataclasses.replace(default.signature, name=RULED, inputs=inputs)
+        searches.append(dataclasses.replace(default, signature=signature, saved=True))
         sample = self._with_rules(self.table("sample").fix(samples=1, **sizes))
         pair = driver(model, self.remembers)
         return [
             *searches,
-            *narrowed(model, settings, rules, searches),
+            *narrow_searches(model, settings, rules, searches),
             ExportedFunction(sample, sampling(model, most, rules), "sample.onnx", int8=True),
             ExportedFunction(self.table("score"), self.scoring(model), self.score_graph, int8=True),
             ExportedFunction(*pair["encode"], "encoder.onnx", saved=False),
@@ -112,14 +112,14 @@ class Generate(Kind):
 
     def strings(self, tokenizers, text):
         source, target = tokenizers
-        token_ids, lengths, gated, answered = self.gated(source, text)
+        token_ids, lengths, gated, answered = self.read_in_graph(source, text)
         results = self.functions["tokens"].traced(token_ids, lengths)
         output = target.decode(results["output_ids"][:, 0], results["output_lengths"][:, 0])
         cut = doubt.bound_warning(results["output_lengths"][:, 0], self._longest(lengths))
         return self._compose_answers(output, results, answered, gated, cut)
 
     def _longest(self, lengths):
-        return doubt.longest(self.settings.rules, self.settings.max_length, lengths)
+        return doubt.length_bounds(self.settings.rules, self.settings.max_length, lengths)
 
     def _compose_answers(self, output, results, answered, gated, *remarks):
         """The answers in TensorFlow; a text that is not `answered`, because it is blank or refused, has a blank one."""
@@ -152,9 +152,9 @@ class Generate(Kind):
         return results, results["output_ids"][0, 0, : results["output_lengths"][0, 0]].tolist()
 
     def cases(self, vocabularies):
-        held = self.functions.keys() | ({"drive"} if "step" in self.functions else set())
+        names = self.functions.keys() | ({"drive"} if "step" in self.functions else set())
         for name, inputs in self._cases(vocabularies):
-            yield from ((each, inputs) for each in (name, signature_of(name)) if each in held)
+            yield from ((each, inputs) for each in (name, signature_of(name)) if each in names)
 
     def _cases(self, vocabularies):
         rng = np.random.default_rng(1)
@@ -164,7 +164,10 @@ class Generate(Kind):
             yield "greedy", source
             yield "encode", source
             yield "drive", {**source, "target_ids": target}
-            yield "score", self.scored(source, target, rng.integers(0, self.target_time + 1, batch).astype("int32"))
+            yield (
+                "score",
+                self.score_inputs(source, target, rng.integers(0, self.target_time + 1, batch).astype("int32")),
+            )
             if number == 0 if self.large else number % 2:
                 for name in ("tokens", *self._more_beams()):
                     yield name, source
@@ -180,13 +183,13 @@ class Generate(Kind):
                         "top_p": rng.choice([0.5, 0.9, 1.0], batch).astype("float32"),
                     },
                 )
-                yield RULED, {**source, **self._drawn_rules(batch, rng, vocabularies[-1])}
+                yield RULED, {**source, **self._draw_rules(batch, rng, vocabularies[-1])}
             if number == 1 and self.settings.xla:
                 yield "tokens_xla", source
 
-    def _drawn_rules(self, batch, rng, size):
+    def _draw_rules(self, batch, rng, size):
         """Rules of its own for each row."""
-        drawn = {
+        rules = {
             "no_repeat_ngram_size": rng.integers(0, 4, batch),
             "repetition_penalty": rng.uniform(1, 1.5, batch).astype("float32"),
             "min_length": rng.integers(0, 5, batch),
@@ -198,10 +201,10 @@ class Generate(Kind):
             "coverage_penalty": rng.uniform(0, 1, batch),
             "n_best": rng.integers(0, 3, batch),
         }
-        taken = [spec.name for spec in self.functions[RULED].signature.inputs if spec.name in drawn]
-        return {name: drawn[name].astype(DTYPES[name]) for name in taken}
+        names = [spec.name for spec in self.functions[RULED].signature.inputs if spec.name in rules]
+        return {name: rules[name].astype(DTYPES[name]) for name in names}
 
-    def scored(self, source, target_ids, target_lengths):
+    def score_inputs(self, source, target_ids, target_lengths):
         return {
             "source_ids": source["token_ids"],
             "source_lengths": source["lengths"],
@@ -215,10 +218,10 @@ class Generate(Kind):
         They are computed in one pass of the whole model, or step by step if a pass only approximates the steps, as with
         LSH attention.
         """
-        look = self._stepped if any(map(approximates, writers(self.model))) else self.forced
+        look = self._step_logits if any(map(approximates, writers(self.model))) else self.forced_logits
         return look(token_ids=token_ids, lengths=lengths, target_ids=target_ids)
 
-    def _stepped(self, token_ids, lengths, target_ids):
+    def _step_logits(self, token_ids, lengths, target_ids):
         memory = self.model.encode(token_ids, lengths)
         token, state = self.model.start(memory)
         all_logits = []
@@ -228,7 +231,7 @@ class Generate(Kind):
             token = following
         return {"logits": np.stack(all_logits, axis=1)}
 
-    def forced(self, token_ids, lengths, target_ids):
+    def forced_logits(self, token_ids, lengths, target_ids):
         """The logits in one pass."""
         return self._teach(source_ids=token_ids, source_lengths=lengths, target_ids=with_bos(target_ids))
 

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from serving.export.onnx.graphs import replace_nodes, walk
 from serving.export.onnx.weights import INSIDE
-from serving.export.storage import in_bytes, is_exact
+from serving.export.storage import is_exact, split_steps
 
 STEPS = "/steps"  # ends the name of the powers of two, which stay as they are
 LEAST = 512  # bytes of float32; the nodes take more room than they save for smaller ones
@@ -25,7 +25,7 @@ def narrow(model, storage, weights=INSIDE):
     Args:
         model: the model, which is not changed.
         storage: "float16"; or "int8", which is int8 where eight bits and a power of two for each index of one axis
-            suffice (`serving.export.storage.in_bytes`), and else float16.
+            suffice (`serving.export.storage.split_steps`), and else float16.
         weights: where the arrays of the model are, and those of the new one will be.
     """
     model = onnx.ModelProto.FromString(model.SerializeToString())
@@ -46,7 +46,7 @@ def _narrowed(graph, tensor, storage, weights):
     name, values = tensor.name, weights.array(tensor)
     if values.nbytes < LEAST:
         return []
-    whole = in_bytes(values) if storage == "int8" and values.ndim > 1 else None
+    whole = split_steps(values) if storage == "int8" and values.ndim > 1 else None
     if whole:
         numbers = weights.tensor(whole[0], f"{name}/int8")
         steps = weights.tensor(whole[1], name + STEPS)

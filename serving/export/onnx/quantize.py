@@ -57,7 +57,7 @@ def quantize(model, ranges, weights=INSIDE):
 
     Args:
         model: the float32 model.
-        ranges: `serving.export.onnx.ranges.observed` of it, or of models with the same weights.
+        ranges: `serving.export.onnx.ranges.observe` of it, or of models with the same weights.
         weights: where the arrays of the model are, and those of the int8 version will be.
     """
     model = foldable(model, weights)

@@ -22,7 +22,7 @@ ENDS = "ReduceMin", "ReduceMax"
 ZERO, FLAT = "ranges/zero", "ranges/flat"  # initializers: a zero, which belongs to every range, and the shape of a list
 
 
-def observed(model, feeds, weights=INSIDE):
+def observe(model, feeds, weights=INSIDE):
     """`{key: (low, high)}` of the products of a float32 `ModelProto`, over runs with each of `feeds`.
 
     A key is `Constants.key`. Each range has zero in it, and is (0, 0) for a product that no run came to.

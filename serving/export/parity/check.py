@@ -46,9 +46,9 @@ class Report:
         relative for larger ones, such as the score of 60 tokens. `case` is the key in `otherwise`."""
         received = np.char.decode(received.astype("S"), "utf-8") if received.dtype == object else received
         if expected.shape != received.shape:
-            return self.same(f"{what} in {where}", expected, received)
+            return self.check_same(f"{what} in {where}", expected, received)
         if expected.dtype.kind != "f":
-            return self._equal(what, where, expected, received, case)
+            return self._check_equal(what, where, expected, received, case)
         differences = np.abs(expected.astype("float64") - received.astype("float64"))
         largest = float(differences.max(initial=0.0))
         self.largest[what] = max(self.largest.get(what, 0.0), largest)
@@ -57,15 +57,15 @@ class Report:
         if not (differences <= allowed * np.maximum(1, np.abs(expected))).all():
             self.failures.append(f"{what} in {where}: differs by {largest:.3g}, allowed {allowed:.3g}.")
 
-    def same(self, what, expected, received):
+    def check_same(self, what, expected, received):
         if not np.array_equal(expected, received):
-            self.fail(f"{what}: expected {_short(expected)}, received {_short(received)}.")
+            self.fail(f"{what}: expected {_shorten(expected)}, received {_shorten(received)}.")
 
-    def _equal(self, what, where, expected, received, case):
-        unlike = np.argwhere(expected != received)
-        if unlike.size:
-            first = tuple(unlike[0].tolist())
-            rows = f"{len(np.unique(unlike[:, 0]))} of {len(expected)} rows differ, the first "
+    def _check_equal(self, what, where, expected, received, case):
+        places = np.argwhere(expected != received)
+        if places.size:
+            first = tuple(places[0].tolist())
+            rows = f"{len(np.unique(places[:, 0]))} of {len(expected)} rows differ, the first "
             self.fail(
                 f"{what} in {where}: {rows if expected.ndim else ''}at {place_of(first)}: "
                 f"expected {expected[first].item()!r}, received {received[first].item()!r}."
@@ -84,7 +84,7 @@ def place_of(index):
     return ", ".join(f"{name} {number}" for name, number in zip(names, index, strict=False)) or str(index)
 
 
-def _short(value):
+def _shorten(value):
     value = np.asarray(value)
     text = repr(value.tolist())
     return f"{value.shape} {text if len(text) < 200 else text[:200] + '...'}"
@@ -99,15 +99,15 @@ def check(manifest, forms, arrays):
         arrays: what is expected.
     """
     report = Report()
-    held = {form: form.signatures() for form in forms}
-    _check_signatures(report, manifest, held)
+    signatures = {form: form.signatures() for form in forms}
+    _check_signatures(report, manifest, signatures)
     for form in forms:
         for fault in form.faults():
             report.fail(fault)
     for number, name, inputs, outputs, spread, left_out in cases(arrays):
         where = ", ".join(f"{key} {list(value.shape)}" for key, value in inputs.items())
-        for engine, answer in _answers(name, inputs, held):
-            report.same(f"outputs of {engine} {name}", sorted(outputs), sorted(answer))
+        for engine, answer in _answers(name, inputs, signatures):
+            report.check_same(f"outputs of {engine} {name}", sorted(outputs), sorted(answer))
             for key in outputs.keys() & answer.keys():
                 what, case = f"{engine} {name} {key}", f"{number}/{name}/{engine}/{key}"
                 pair = [value[key] for value in (outputs, answer)]
@@ -127,9 +127,9 @@ def cases(arrays):
         yield number, name, sides["in"], sides["out"], sides["spread"], sides["left"].get("out", [])
 
 
-def _answers(name, inputs, held):
+def _answers(name, inputs, tables):
     """`(title, outputs)` of every form that has the signature, or for "drive" the encoder and the step."""
-    for form, signatures in held.items():
+    for form, signatures in tables.items():
         if name in signatures:
             yield form.title, form.answer(name, inputs)
         elif name == "drive" and signatures.keys() >= {"encode", "step"}:
@@ -138,42 +138,42 @@ def _answers(name, inputs, held):
 
 def _drive(form, token_ids, lengths, target_ids):
     """The logits of the encoder, run once, and the step, run per token; they must equal those of a full pass."""
-    known, logits = form.answer("encode", {"token_ids": token_ids, "lengths": lengths}), []
-    for token in [known.pop("first_ids"), *target_ids.T[:, :, None]]:
-        outputs = form.answer("step", known | {"token_ids": token})
+    state, logits = form.answer("encode", {"token_ids": token_ids, "lengths": lengths}), []
+    for token in [state.pop("first_ids"), *target_ids.T[:, :, None]]:
+        outputs = form.answer("step", state | {"token_ids": token})
         logits.append(outputs.pop("logits")[:, 0])
-        known |= {name.removeprefix("next_"): value for name, value in outputs.items()}
+        state |= {name.removeprefix("next_"): value for name, value in outputs.items()}
     return {"logits": np.stack(logits, axis=1)}
 
 
-def _check_signatures(report, manifest, held):
+def _check_signatures(report, manifest, tables):
     """Check that the forms have the names, dtypes and axes of the signatures in the manifest.
 
     Args:
-        held: `{form: its signatures}`.
+        tables: `{form: its signatures}`.
     """
     for table in manifest["signatures"]:
         name = table["name"]
-        holders = {form: signatures[name] for form, signatures in held.items() if name in signatures}
+        holders = {form: signatures[name] for form, signatures in tables.items() if name in signatures}
         if not holders:
-            report.fail(f"signature {name} is in none of the forms: {', '.join(form.title for form in held)}.")
+            report.fail(f"signature {name} is in none of the forms: {', '.join(form.title for form in tables)}.")
         for form, received in holders.items():
             for side in ("inputs", "outputs"):
                 expected = filter(None, map(form.declare, table[side]))
                 what = f"{side} of {name} in {form.title}"
-                report.same(what, sorted(map(str, expected)), sorted(map(str, received[side])))
+                report.check_same(what, sorted(map(str, expected)), sorted(map(str, received[side])))
 
 
 def main(path):
     for form in FORMS:
         if form.extra is None:
             form.import_engine()
-    told = map(json.loads, sys.stdin)
+    messages = map(json.loads, sys.stdin)
     try:
-        directory = Path(next(told))
+        directory = Path(next(messages))
         manifest = json.loads((directory / MANIFEST).read_bytes())  # which the other process has checked
         forms = forms_to_compare(directory, manifest)
-        expected = next(told)
+        expected = next(messages)
     except StopIteration:  # the process that started this one has ended, or has nothing to check
         return 1
     with np.load(expected) as arrays:

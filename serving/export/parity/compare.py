@@ -41,25 +41,25 @@ class Checker:
             ParityError: numbers differ by more than the tolerance, tokens or names differ, or the check did not finish.
         """
         self._tell(directory)
-        asked = kind, tokenizers, texts
-        expected, near, left_out, unexplained = expectation(*asked), {}, {}, []
+        arguments = kind, tokenizers, texts
+        expected, near, left_out, unexplained = expectation(*arguments), {}, {}, []
         report = self._ask(directory, expected)
-        rows = ties.rows_otherwise(expected, self._otherwise())
+        rows = ties.find_differing(expected, self._read_otherwise())
         if rows:
-            near = ties.undecided(*asked, expected, rows)
-            unexplained = ties.unexplained(kind, expected, rows, near)
+            near = ties.find_ties(*arguments, expected, rows)
+            unexplained = ties.find_unexplained(kind, expected, rows, near)
         if near and not unexplained:
-            left_out = {f"{number}/{name}/left/out": np.array(gone) for (number, name), gone in near.items()}
-            report = self._again(directory, expected | left_out)
+            left_out = {f"{number}/{name}/left/out": np.array(rows_left) for (number, name), rows_left in near.items()}
+            report = self._check_again(directory, expected | left_out)
         if not report["passed"] and report["only_numbers"]:
-            spread = sensitivity(without(expected, near), *asked, near)
-            report = self._again(directory, expected | left_out | spread)
+            spread = sensitivity(without(expected, near), *arguments, near)
+            report = self._check_again(directory, expected | left_out | spread)
             report["sensitivity"] = float(max(spread.values()))
         if not report["passed"]:
-            raise ParityError(_explained(directory, report["failures"], unexplained))
+            raise ParityError(_describe_failures(directory, report["failures"], unexplained))
         return report | ({"near_ties": sum(map(len, near.values()))} if near else {})
 
-    def _otherwise(self):
+    def _read_otherwise(self):
         path = self.work / OTHERWISE
         if not path.is_file():
             return {}
@@ -67,7 +67,7 @@ class Checker:
             return dict(arrays)
 
     @staticmethod
-    def _again(directory, expected):
+    def _check_again(directory, expected):
         with checker() as again:
             again._tell(directory)
             return again._ask(directory, expected)
@@ -77,10 +77,10 @@ class Checker:
         path = self.work / "expected.npz"
         np.savez(path, **expected)
         self._tell(path)
-        _, said = self.process.communicate()
+        _, errors = self.process.communicate()
         if not self.report.is_file():
             raise ParityError(
-                f"The parity check of {directory} did not finish (exit {self.process.returncode}):\n{said[-2000:]}"
+                f"The parity check of {directory} did not finish (exit {self.process.returncode}):\n{errors[-2000:]}"
             )
         return json.loads(self.report.read_text(encoding="utf-8"))
 
@@ -90,7 +90,7 @@ class Checker:
             self.process.stdin.flush()
 
 
-def _explained(directory, failures, unexplained):
+def _describe_failures(directory, failures, unexplained):
     """The message about checks that failed, with the rows that rounding does not explain."""
     lines = [f"{len(failures)} parity checks of {directory} failed; the first of them:", *failures[:8]]
     if unexplained:
@@ -105,11 +105,11 @@ def _explained(directory, failures, unexplained):
 def checker():
     """A context with a `Checker`. Its process and its files do not outlive it."""
     with tempfile.TemporaryDirectory() as work:
-        started = Checker(work)
-        with started.process:
+        child = Checker(work)
+        with child.process:
             try:
-                yield started
+                yield child
             finally:
-                started.process.kill()
+                child.process.kill()
                 with contextlib.suppress(BrokenPipeError):
-                    started.process.stdin.close()
+                    child.process.stdin.close()

@@ -28,8 +28,8 @@ def expectation(kind, tokenizers, texts):
     # Texts are answered one at a time here, because in a batch the answers must be the same.
     for batch in batches(kind, texts):
         answers = [kind.answer(tokenizers, text) for text in batch]
-        outputs = {key: stacked([answer[key] for answer in answers]) for key in answers[0]}
-        enter("serving_default", kind.asked(batch), outputs)
+        outputs = {key: stack([answer[key] for answer in answers]) for key in answers[0]}
+        enter("serving_default", kind.make_inputs(batch), outputs)
     return arrays
 
 
@@ -39,7 +39,7 @@ def batches(kind, texts):
     return list(filter(None, (list(texts), list(kind.extremes()))))
 
 
-def stacked(values):
+def stack(values):
     """Arrays of one rank stacked to one array; shorter ones are padded with zeros or with empty strings."""
     values = [np.asarray(value) for value in values]
     sizes = np.max([value.shape for value in values], axis=0).astype(int)
@@ -51,9 +51,9 @@ def stacked(values):
 
 def without(expected, rows):
     """`expected` without these rows of its cases, `{(number, name): rows}`."""
-    kept = {}
+    rest = {}
     for path, value in expected.items():
         number, name, *_ = path.split("/")
-        gone = rows.get((number, name))
-        kept[path] = np.delete(value, list(gone), axis=0) if gone else value
-    return kept
+        left_out = rows.get((number, name))
+        rest[path] = np.delete(value, list(left_out), axis=0) if left_out else value
+    return rest

@@ -17,18 +17,18 @@ DRAWS = 3
 
 
 @contextlib.contextmanager
-def nudged(model, seed, steps=1):
+def nudge(model, seed, steps=1):
     """A context in which each float32 weight is so many float32 larger or smaller, by a seeded coin."""
     rng = np.random.default_rng(seed)
     before = model.get_weights()
-    model.set_weights([_moved(values, rng, steps) if values.dtype == "float32" else values for values in before])
+    model.set_weights([_move(values, rng, steps) if values.dtype == "float32" else values for values in before])
     try:
         yield model
     finally:
         model.set_weights(before)
 
 
-def _moved(values, rng, steps):
+def _move(values, rng, steps):
     goal = np.where(rng.integers(0, 2, values.shape), np.inf, -np.inf)
     for _ in range(steps):
         values = np.nextafter(values, goal, dtype="float32")
@@ -48,13 +48,13 @@ def sensitivity(expected, kind, tokenizers, texts, left_out=None):
     """
     spreads = {path.replace("/out/", "/spread/"): 0.0 for path, value in expected.items() if _is_number(path, value)}
     for seed in range(DRAWS):
-        with nudged(kind.model, seed):
-            moved = without(expectation(kind, tokenizers, texts), left_out or {})
+        with nudge(kind.model, seed):
+            results = without(expectation(kind, tokenizers, texts), left_out or {})
         others = {_case(path) for path, value in expected.items() if not _is_number(path, value)}
-        others -= {_case(path) for path, value in expected.items() if _differs(path, value, moved)}
+        others -= {_case(path) for path, value in expected.items() if _differs(path, value, results)}
         for path, value in expected.items():
-            if _is_number(path, value) and _case(path) in others and moved[path].shape == value.shape:
-                change = np.abs(moved[path] - value) / np.maximum(1, np.abs(value))
+            if _is_number(path, value) and _case(path) in others and results[path].shape == value.shape:
+                change = np.abs(results[path] - value) / np.maximum(1, np.abs(value))
                 spread = path.replace("/out/", "/spread/")
                 spreads[spread] = max(spreads[spread], float(change.max(initial=0.0)))
     return {path: np.float32(value) for path, value in spreads.items()}
@@ -69,5 +69,5 @@ def _is_number(path, value):
     return "/out/" in path and value.dtype.kind == "f"
 
 
-def _differs(path, value, moved):
-    return not _is_number(path, value) and not np.array_equal(value, moved.get(path))
+def _differs(path, value, results):
+    return not _is_number(path, value) and not np.array_equal(value, results.get(path))

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from serving.export.parity.check import TIMES, cases, place_of
-from serving.export.parity.reference import batches, stacked
-from serving.export.parity.sensitivity import nudged
+from serving.export.parity.reference import batches, stack
+from serving.export.parity.sensitivity import nudge
 
 DRAWS = 8
 EDGE = 1e-5  # how far rounding may move a cumulated probability against a random number, or against `top_p`
@@ -37,39 +37,39 @@ class Otherwise:
         return f"{where}: expected {self.expected!r}, received {self.received!r}"
 
 
-def rows_otherwise(expected, otherwise):
+def find_differing(expected, otherwise):
     """`{(number, name): {row: Otherwise}}` of what `serving.export.parity.check` received and did not expect."""
     rows = {}
     for path, received in otherwise.items():
         number, name, engine, key = path.split("/")
-        wanted = expected[f"{number}/{name}/out/{key}"]
-        for row in np.unique(np.argwhere(wanted != received)[:, 0]).tolist():
-            place = tuple(np.argwhere(wanted[row] != received[row])[0].tolist()) if wanted.ndim > 1 else ()
-            one, other = wanted[row][place].item(), received[row][place].item()
-            rows_there = rows.setdefault((number, name), {})
-            rows_there.setdefault(row, Otherwise(name, engine, key, row, place, one, other))
+        answers = expected[f"{number}/{name}/out/{key}"]
+        for row in np.unique(np.argwhere(answers != received)[:, 0]).tolist():
+            place = tuple(np.argwhere(answers[row] != received[row])[0].tolist()) if answers.ndim > 1 else ()
+            one, other = answers[row][place].item(), received[row][place].item()
+            differing = rows.setdefault((number, name), {})
+            differing.setdefault(row, Otherwise(name, engine, key, row, place, one, other))
     return rows
 
 
-def undecided(kind, tokenizers, texts, expected, rows):
+def find_ties(kind, tokenizers, texts, expected, rows):
     """`{(number, name): rows}`: those of `rows` whose answer by the Keras model changes with rounding."""
-    known = {(number, name): (inputs, outputs) for number, name, inputs, outputs, *_ in cases(expected)}
-    of_texts = [case for case in known if case[1] == "serving_default"]
-    asked = dict(zip(of_texts, batches(kind, texts), strict=True))
+    by_case = {(number, name): (inputs, outputs) for number, name, inputs, outputs, *_ in cases(expected)}
+    of_texts = [case for case in by_case if case[1] == "serving_default"]
+    texts_of_case = dict(zip(of_texts, batches(kind, texts), strict=True))
     changed = {case: set() for case in rows}
     for seed in range(DRAWS):
         if all(changed[case] == set(among) for case, among in rows.items()):
             break
-        with nudged(kind.model, seed, TIMES):
+        with nudge(kind.model, seed, TIMES):
             for case, among in rows.items():
-                inputs, outputs = known[case]
+                inputs, outputs = by_case[case]
                 for row in set(among) - changed[case]:
-                    if case in asked:
-                        answer = kind.answer(tokenizers, asked[case][row])
+                    if case in texts_of_case:
+                        answer = kind.answer(tokenizers, texts_of_case[case][row])
                     else:
                         again = kind.ask(case[1], **_row_beside(inputs, row, seed))
                         answer = {key: value[0] for key, value in again.items()}
-                    if not _alike({key: value[row] for key, value in outputs.items()}, answer):
+                    if not _is_alike({key: value[row] for key, value in outputs.items()}, answer):
                         changed[case].add(row)
     return {case: sorted(among) for case, among in changed.items() if among}
 
@@ -85,30 +85,30 @@ def _row_beside(inputs, row, seed):
     return one
 
 
-def _alike(outputs, answer):
+def _is_alike(outputs, answer):
     """Whether two answers have the same tokens, labels or texts; numbers do not count."""
-    pairs = (stacked([value, answer[key]]) for key, value in outputs.items() if value.dtype.kind != "f")
+    pairs = (stack([value, answer[key]]) for key, value in outputs.items() if value.dtype.kind != "f")
     return all(np.array_equal(*pair) for pair in pairs)
 
 
-def unexplained(kind, expected, rows, near):
+def find_unexplained(kind, expected, rows, near):
     """Sentences about the rows that are answered otherwise and not `near` a tie, and about signatures of ties alone.
 
     Signatures of one function, such as those of a search with and without rules, are compared together.
     """
-    known = {(number, name): (inputs, outputs) for number, name, inputs, outputs, *_ in cases(expected)}
+    by_case = {(number, name): (inputs, outputs) for number, name, inputs, outputs, *_ in cases(expected)}
     lines = []
     for case, others in rows.items():
         for row in sorted(set(others) - set(near.get(case, ()))):
-            one = [{key: value[row : row + 1] for key, value in side.items()} for side in known[case]]
+            one = [{key: value[row : row + 1] for key, value in side.items()} for side in by_case[case]]
             gap = kind.gap(*one, others[row])
             lines.append(str(others[row]) + ("" if gap is None else f"; their log-probabilities differ by {gap:.2g}"))
     for name in sorted({name for _, name in near}):
-        alike = [case for case in known if _function(kind, case[1]) == _function(kind, name)]
-        sizes = {case: len(next(iter(known[case][0].values()))) for case in alike}
-        gone, there = sum(len(near.get(case, ())) for case in sizes), sum(sizes.values())
-        if gone == there:
-            lines.append(f"{name}: the answers of all {there} rows hang on near ties, so it cannot be compared")
+        alike = [case for case in by_case if _function(kind, case[1]) == _function(kind, name)]
+        sizes = {case: len(next(iter(by_case[case][0].values()))) for case in alike}
+        left_out, total = sum(len(near.get(case, ())) for case in sizes), sum(sizes.values())
+        if left_out == total:
+            lines.append(f"{name}: the answers of all {total} rows hang on near ties, so it cannot be compared")
     return lines
 
 

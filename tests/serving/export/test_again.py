@@ -13,7 +13,7 @@ import pytest
 from serving.export import export, export_again
 from serving.export.onnx.graphs import walk
 from serving.export.settings import Settings
-from serving.export.storage import nearest
+from serving.export.storage import round_nearest
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_manifest
 from tests.house_rules import ROOT
@@ -89,7 +89,7 @@ def test_every_form_holds_the_rounded_weights(again, artefacts):
     for values, other in zip(
         weights(artefacts("classify") / "model.keras"), weights(again / "model.keras"), strict=True
     ):
-        np.testing.assert_array_equal(nearest(values), other)
+        np.testing.assert_array_equal(round_nearest(values), other)
     assert onnx.TensorProto.FLOAT16 in dtypes(again / "model.onnx")
     assert onnx.TensorProto.FLOAT16 not in dtypes(artefacts("classify") / "model.onnx")
     answers = [Runtime(each, threads=1).run(list(TEXTS)) for each in (again, artefacts("classify"))]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from serving.export.driver import driver, flat, named_specs
+from serving.export.driver import driver, flatten, named_specs
 from tests.serving.conftest import make_seq2seq
 
 
@@ -15,8 +15,8 @@ def test_leaves_come_as_keras_visits_them():
     from keras import tree
 
     structure = {"b": [np.array(1), {"z": np.array(2), "a": np.array(3)}], "a": (np.array(4),)}
-    assert [int(leaf) for leaf in flat(structure).values()] == [int(leaf) for leaf in tree.flatten(structure)]
-    assert list(flat(structure, "state")) == ["state.a.0", "state.b.0", "state.b.1.a", "state.b.1.z"]
+    assert [int(leaf) for leaf in flatten(structure).values()] == [int(leaf) for leaf in tree.flatten(structure)]
+    assert list(flatten(structure, "state")) == ["state.a.0", "state.b.0", "state.b.1.a", "state.b.1.z"]
 
 
 def test_an_axis_has_the_name_of_what_it_follows():

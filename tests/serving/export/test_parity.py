@@ -9,7 +9,7 @@ import pytest
 from serving.export.kinds.grid import BATCHES, PADDINGS, TIMES, grid
 from serving.export.parity import compare
 from serving.export.parity.check import Report
-from serving.export.parity.reference import stacked
+from serving.export.parity.reference import stack
 from serving.runtime.errors import ParityError
 from tests.serving import fake_artefact
 
@@ -57,13 +57,13 @@ def test_what_agrees_is_no_failure():
 
 
 def test_rows_of_different_length_are_stacked():
-    assert stacked([np.array([1, 2]), np.array([3])]).tolist() == [[1, 2], [3, 0]]
-    assert stacked([np.array(["a"]), np.array([], dtype="U1"), np.array(["bc", "d"])]).tolist() == [
+    assert stack([np.array([1, 2]), np.array([3])]).tolist() == [[1, 2], [3, 0]]
+    assert stack([np.array(["a"]), np.array([], dtype="U1"), np.array(["bc", "d"])]).tolist() == [
         ["a", ""],
         ["", ""],
         ["bc", "d"],
     ]
-    assert stacked([np.array(1.5), np.array(2.5)]).tolist() == [1.5, 2.5]
+    assert stack([np.array(1.5), np.array(2.5)]).tolist() == [1.5, 2.5]
 
 
 def runs(monkeypatch, code):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from serving.export.partial import explained, lock, remove_leftovers, reserved
+from serving.export.partial import explain_full_disk, lock, remove_leftovers, reserve
 from serving.runtime.errors import ParityError, ServingError
 from tests.house_rules import ROOT
 from tests.serving.conftest import settings_of, sides
@@ -55,13 +55,13 @@ def test_every_librarys_words_are_understood(tmp_path):
     )
     message = f"Cannot write {tmp_path}/a/1: (No space|Read-only).* MB are free in .* and TMPDIR"
     for error in errors:
-        with pytest.raises(ServingError, match=message), explained(tmp_path / "a" / "1"):
+        with pytest.raises(ServingError, match=message), explain_full_disk(tmp_path / "a" / "1"):
             raise error
     said = "No space left on device. .* MB are free in [^,]*. Free some space, and give the same command again"
-    with pytest.raises(ServingError, match=said), explained(tmp_path / "deployment.json", exported=False):
+    with pytest.raises(ServingError, match=said), explain_full_disk(tmp_path / "deployment.json", exported=False):
         raise errors[0]
     for error in (RuntimeError("a bug"), ValueError("wrong use"), ParityError("differs"), PermissionError(13, "no")):
-        with pytest.raises(type(error)) as stop, explained(tmp_path):
+        with pytest.raises(type(error)) as stop, explain_full_disk(tmp_path):
             raise error
         assert stop.value is error
 
@@ -79,14 +79,14 @@ def test_leftovers_are_removed_and_what_is_being_written_stays(tmp_path):
 
 def test_no_two_exports_write_one_version(tmp_path):
     home = tmp_path / "a"
-    with reserved(home) as (first, folder), reserved(home) as (second, _):
+    with reserve(home) as (first, folder), reserve(home) as (second, _):
         assert (first, second) == (1, 2) and folder.parent == home and folder.is_dir()
-        with pytest.raises(ValueError, match="a/2 is being written by another export"), reserved(home, 2):
+        with pytest.raises(ValueError, match="a/2 is being written by another export"), reserve(home, 2):
             pass
         folder.rename(home / "1")
-    with reserved(home) as (third, _):
+    with reserve(home) as (third, _):
         assert third == 2, "what nobody writes any longer was removed"
-    with pytest.raises(ValueError, match="a/1 exists. Choose another --version"), reserved(home, 1):
+    with pytest.raises(ValueError, match="a/1 exists. Choose another --version"), reserve(home, 1):
         pass
 
 
@@ -99,7 +99,7 @@ def test_other_exports_wait_while_a_folder_is_made_and_locked(tmp_path, monkeypa
             pass
 
     monkeypatch.setattr("serving.export.partial.remove_leftovers", remove)
-    with reserved(tmp_path) as (_, folder), lock(tmp_path):  # the folder of all versions is free again
+    with reserve(tmp_path) as (_, folder), lock(tmp_path):  # the folder of all versions is free again
         with pytest.raises(BlockingIOError), lock(folder):
             pass
     assert asked == [tmp_path]

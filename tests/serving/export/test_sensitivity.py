@@ -8,7 +8,7 @@ import pytest
 
 from serving.export.parity import compare
 from serving.export.parity.check import LIMIT, TIMES, TOLERANCE, Report
-from serving.export.parity.sensitivity import DRAWS, nudged, sensitivity
+from serving.export.parity.sensitivity import DRAWS, nudge, sensitivity
 from tests.serving import fake_artefact
 
 
@@ -44,11 +44,11 @@ def measured(kind):
 def test_each_weight_is_a_neighbour_and_afterwards_what_it_was():
     model = Recurrence(1).model
     model.set_weights([np.float32([[0.9]])])
-    with nudged(model, 0):
+    with nudge(model, 0):
         (moved,) = model.get_weights()
     assert moved.item() in (np.nextafter(np.float32(0.9), np.float32(to)) for to in (0, 1))
     assert model.get_weights()[0].item() == np.float32(0.9)
-    with pytest.raises(KeyError), nudged(model, 0):
+    with pytest.raises(KeyError), nudge(model, 0):
         raise KeyError
     assert model.get_weights()[0].item() == np.float32(0.9)
 

@@ -11,7 +11,7 @@ from serving.export.kinds import kind_of
 from serving.export.onnx.convert import convert, load
 from serving.export.onnx.graphs import walk
 from serving.export.onnx.quantize import quantize
-from serving.export.onnx.ranges import observed
+from serving.export.onnx.ranges import observe
 from serving.export.rules import with_defaults
 from serving.export.shortlist import FILE, Shortlist, choose_shortlist, estimate, of_artefact
 from serving.export.verify import verify
@@ -100,7 +100,7 @@ def test_with_every_id_it_answers_as_the_whole_graph(model, tokenizers):
 @pytest.mark.slow
 def test_int8_gathers_int8_columns(tokenizers):
     graph = graph_of(make_model("generate", tokenizers), shortlist_of(tokenizers), "tokens_shortlist")
-    light = quantize(graph, observed(graph, [{"token_ids": IDS, "lengths": LENGTHS}]))
+    light = quantize(graph, observe(graph, [{"token_ids": IDS, "lengths": LENGTHS}]))
     loops = [inner for inner in walk(light.graph) if inner is not light.graph]
     products = [node for inner in loops for node in inner.node if node.op_type == "MatMulIntegerToFloat"]
     constant = {tensor.name for inner in walk(light.graph) for tensor in inner.initializer}

@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 
 from serving.export import Settings
-from serving.export.storage import SMALLEST, WEIGHTS, check, halve, halved, in_bytes, nearest, rounded
+from serving.export.storage import (
+    SMALLEST,
+    WEIGHTS,
+    check,
+    halve,
+    round_nearest,
+    round_weights,
+    split_steps,
+    write_halved,
+)
 from tests.serving.conftest import make_model, make_seq2seq
 
 
@@ -42,7 +51,7 @@ def test_rounding_is_to_the_nearest():
     random = np.random.default_rng(0)
     values = np.concatenate([random.normal(size=99) * scale for scale in (1e-9, 1e-6, 1e-3, 1, 1e4)]).astype("float32")
     values = np.concatenate([values, np.float32([0, -0.0, 2**-24, 2**-25, 1 + 2**-11, 1 + 3 * 2**-11])])
-    assert nearest(values).tolist() == [by_struct(value) for value in values]
+    assert round_nearest(values).tolist() == [by_struct(value) for value in values]
 
 
 def by_search(row):
@@ -61,12 +70,12 @@ def test_a_matrix_of_bytes_is_the_nearest_by_columns_or_by_rows():
         ways = [np.float32([by_search(row) for row in values]), np.float32([by_search(row) for row in values.T]).T]
         best = min(np.square(way - values).sum() for way in ways)
         for given in (values, values.T):  # whichever way the matrix lies
-            found = nearest(given, "int8")
+            found = round_nearest(given, "int8")
             assert np.square(found - given).sum() <= best * (1 + 1e-6)
-            whole, steps = in_bytes(found)
+            whole, steps = split_steps(found)
             assert whole.dtype == np.int8 and np.abs(whole.astype(int)).max() <= 127
             assert np.array_equal(whole * steps, found) and set(np.frexp(steps)[0].ravel()) == {0.5}
-            assert np.array_equal(nearest(found, "int8"), found)
+            assert np.array_equal(round_nearest(found, "int8"), found)
 
 
 @pytest.mark.parametrize(
@@ -80,15 +89,15 @@ def test_a_matrix_of_bytes_is_the_nearest_by_columns_or_by_rows():
     ],
 )
 def test_what_else_bytes_are_given(values, expected):
-    np.testing.assert_array_equal(nearest(values, "int8"), expected)
+    np.testing.assert_array_equal(round_nearest(values, "int8"), expected)
 
 
 def test_a_tensor_of_more_axes_has_a_power_of_two_by_its_first_or_its_last():
     random = np.random.default_rng(1)
     values = random.normal(size=(3, 4, 5)).astype("float32") * np.float32([1, 8, 64, 0.1, 3])
-    whole, steps = in_bytes(nearest(values, "int8"))
+    whole, steps = split_steps(round_nearest(values, "int8"))
     assert steps.shape == (1, 1, 5) and np.abs(whole * steps - values).max() <= steps.max() / 2
-    assert in_bytes(values) is None and in_bytes(np.float32([[np.inf, 1]])) is None
+    assert split_steps(values) is None and split_steps(np.float32([[np.inf, 1]])) is None
 
 
 @pytest.mark.parametrize(
@@ -118,13 +127,13 @@ def test_what_it_holds_well_is_not(values):
 
 def test_the_model_is_rounded_for_a_while(model):
     before = arrays(model)
-    with contextlib.suppress(KeyError), rounded(model, "float16"):
+    with contextlib.suppress(KeyError), round_weights(model, "float16"):
         for path, values in arrays(model).items():
             assert values.ravel().tolist() == [by_struct(value) for value in before[path].ravel()]
         raise KeyError
     after = arrays(model)
     assert all(np.array_equal(values, after[path]) for path, values in before.items())
-    with rounded(model, "float32"):
+    with round_weights(model, "float32"):
         assert all(np.array_equal(values, after[path]) for path, values in arrays(model).items())
 
 
@@ -132,7 +141,7 @@ def test_a_refused_model_is_as_it_was(model):
     weight = model.trainable_weights[-1]
     weight.assign(np.full(weight.shape, 1e6))
     before = arrays(model)
-    with pytest.raises(ValueError, match=f"{weight.path} cannot"), rounded(model, "float16"):
+    with pytest.raises(ValueError, match=f"{weight.path} cannot"), round_weights(model, "float16"):
         pass
     assert all(np.array_equal(values, before[path]) for path, values in arrays(model).items())
 
@@ -140,7 +149,7 @@ def test_a_refused_model_is_as_it_was(model):
 @pytest.mark.slow
 def test_a_keras_file_of_half_the_size_has_the_same_weights(tokenizers, tmp_path):
     model, path = make_model("generate", tokenizers, num_layers=2), tmp_path / "model.keras"
-    with rounded(model, "float16"):
+    with round_weights(model, "float16"):
         model.save(path)
         expected, whole = arrays(model), path.stat().st_size
     halve(path)
@@ -158,7 +167,7 @@ def test_a_keras_file_of_bytes_is_smaller_yet_and_has_the_same_weights(tokenizer
     model, sizes = make_model("generate", tokenizers, num_layers=2), {}
     for storage in ("float16", "int8"):
         path = tmp_path / f"{storage}.keras"
-        with rounded(model, storage):
+        with round_weights(model, storage):
             model.save(path)
             expected = arrays(model)
         halve(path)
@@ -189,7 +198,7 @@ def test_attributes_and_empty_groups_are_kept():
         file.create_dataset("a/vars/0", data=np.float32([0.5])).attrs["unit"] = "one"
         file["a/vars/1"] = np.int64([2**40])
         file["a/vars/2"] = np.float32(0.1)
-    halved(content, written)
+    write_halved(content, written)
     with h5py.File(written) as file:
         assert (file.attrs["keras"], file["empty"].attrs["name"]) == ("3", "nothing")
         assert (file["a/vars/0"].dtype, file["a/vars/0"].attrs["unit"]) == ("float16", "one")

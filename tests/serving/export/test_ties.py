@@ -52,7 +52,7 @@ def arrays(kind, name, **inputs):
 def hanging(kind, expected, rows):
     rows = {("0", name): dict.fromkeys(among) for name, among in rows.items()}
     texts = ["0", "1", "2"] if ("0", "serving_default") in rows else []
-    return ties.undecided(kind, (), texts, expected, rows)
+    return ties.find_ties(kind, (), texts, expected, rows)
 
 
 def test_only_a_row_whose_answer_changes_with_rounding_is_a_near_tie():
@@ -133,6 +133,6 @@ def test_a_signature_of_which_all_rows_are_near_ties_does_not_pass():
     kind = types.SimpleNamespace(functions={})
     expected = {"0/greedy/in/token_ids": np.zeros((3, 1)), "1/greedy/in/token_ids": np.zeros((2, 1))}
     most = {("0", "greedy"): [0, 1, 2]}
-    assert ties.unexplained(kind, expected, {}, most) == []
-    (line,) = ties.unexplained(kind, expected, {}, most | {("1", "greedy"): [0, 1]})
+    assert ties.find_unexplained(kind, expected, {}, most) == []
+    (line,) = ties.find_unexplained(kind, expected, {}, most | {("1", "greedy"): [0, 1]})
     assert "greedy: the answers of all 5 rows hang on near ties" in line

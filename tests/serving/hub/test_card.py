@@ -72,7 +72,7 @@ def test_scores_of_other_examples_go_from_a_run_to_cards_and_lists(whole, tmp_pa
         kept.write_scores(tmp_path, found | {"bleu": value}, name)
     kept.write_scores(tmp_path, found, "captions")
     kept.write_scores(tmp_path, {"bleu": 46.0})
-    scores = exported._scores(tmp_path)
+    scores = exported._read_scores(tmp_path)
     assert scores["bleu"] == 46.0 and "by_length" not in scores
     assert scores["elsewhere"]["captions"] == {name: found[name] for name in ("count", "bleu", "bleu_interval")}
     entry, published = entry_of(whole), Published(whole / "echo" / "1", entry_of(whole))

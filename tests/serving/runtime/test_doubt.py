@@ -55,7 +55,7 @@ def test_bounds_of_length_agree():
         {"length_ratio": 1.3, "length_extra": 2},
         {"length_ratio": 0.1, "min_length": 4},
     ):
-        found = graph.longest(rules, 50, tf.constant(lengths)).numpy()
+        found = graph.length_bounds(rules, 50, tf.constant(lengths)).numpy()
         assert found.tolist() == [length_bound(rules, 50, length) for length in lengths]
 
 

@@ -13,7 +13,7 @@ from serving.export.onnx.attention import native_attention
 from serving.export.onnx.convert import convert, load
 from serving.export.onnx.graphs import bodies
 from serving.export.onnx.quantize import quantize
-from serving.export.onnx.ranges import observed
+from serving.export.onnx.ranges import observe
 from serving.export.signatures import find, generation
 from zoo.attention import MultiHeadAttention
 from zoo.attention.cache import append
@@ -108,7 +108,7 @@ def test_a_step_is_fused_and_carries_no_weight(generator):
 @pytest.mark.slow
 @pytest.mark.release(but=1)
 def test_int8_is_smaller_and_close(generator):
-    small = quantize(generator.graph, observed(generator.graph, [sentences(4, 9)]))
+    small = quantize(generator.graph, observe(generator.graph, [sentences(4, 9)]))
     found = Counter(node.op_type for node in step_of(small.graph)[1].node)
     assert found["MatMulIntegerToFloat"] and not found["MatMul"]
     assert small.ByteSize() < 0.6 * generator.graph.ByteSize()

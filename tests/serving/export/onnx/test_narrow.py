@@ -12,9 +12,9 @@ from serving.export.onnx.convert import load
 from serving.export.onnx.graphs import bodies, walk
 from serving.export.onnx.narrow import LEAST, narrow
 from serving.export.onnx.quantize import quantize
-from serving.export.onnx.ranges import observed
+from serving.export.onnx.ranges import observe
 from serving.export.onnx.requirements import requirements
-from serving.export.storage import nearest
+from serving.export.storage import round_nearest
 from serving.runtime.sessions import session_options
 
 
@@ -35,7 +35,7 @@ def rounded(model, storage):
     """The model with weights that this storage has."""
     model = onnx.ModelProto.FromString(model.SerializeToString())
     for tensor in weights(model):
-        tensor.CopyFrom(numpy_helper.from_array(nearest(numpy_helper.to_array(tensor), storage), tensor.name))
+        tensor.CopyFrom(numpy_helper.from_array(round_nearest(numpy_helper.to_array(tensor), storage), tensor.name))
     return model
 
 
@@ -59,7 +59,7 @@ def optimised(model, path):
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_answers_are_the_same_and_nothing_is_cast_at_run_time(precision, exact, storage, decoder, tmp_path):
-    model = quantize(exact, observed(exact, [decoder.example((5, 13))])) if precision == "int8" else exact
+    model = quantize(exact, observe(exact, [decoder.example((5, 13))])) if precision == "int8" else exact
     before = model.SerializeToString()
     small = narrow(model, storage)
     assert model.SerializeToString() == before

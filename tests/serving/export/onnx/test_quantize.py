@@ -10,14 +10,14 @@ from onnx import numpy_helper
 from serving.export.onnx.convert import convert, load
 from serving.export.onnx.graphs import walk
 from serving.export.onnx.quantize import quantize
-from serving.export.onnx.ranges import observed
+from serving.export.onnx.ranges import observe
 from serving.export.onnx.weights import Beside
 from zoo.core.signatures import Signature, TensorSpec
 
 
 def light(model, *feeds):
     """The int8 version of a model, with the ranges of the feeds."""
-    return quantize(model, observed(model, feeds))
+    return quantize(model, observe(model, feeds))
 
 
 def kinds(model):
@@ -135,7 +135,7 @@ def test_of_a_large_network_the_tied_embedding_is_held_once():
     weights = Beside()
     model = convert(function, Signature("tied", (ids,), (x, y)), weights=weights)
     inputs = {"ids": np.array([[0, 66, 5], [7, 7, 1]], "int32")}
-    quantized = quantize(model, observed(model, [inputs], weights), weights)
+    quantized = quantize(model, observe(model, [inputs], weights), weights)
     assert kinds(quantized)["MatMulIntegerToFloat"] == 1 and not kinds(quantized)["MatMul"] + kinds(quantized)["Add"]
     (held,) = [tensor for tensor in quantized.graph.initializer if len(tensor.dims) == 2]
     scale = np.abs(table).max(axis=1, keepdims=True) / 64

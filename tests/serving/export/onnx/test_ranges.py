@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from serving.export.onnx.convert import convert
-from serving.export.onnx.ranges import keys_of, observed
+from serving.export.onnx.ranges import keys_of, observe
 from zoo.core.signatures import Signature, TensorSpec
 
 RANDOM = np.random.default_rng(0)
@@ -21,7 +21,7 @@ def ends(*values):
 def check(function, *expected):
     """The ranges of a function of TensorFlow are `expected`, in whatever order."""
     model = convert(lambda x: {"y": function(x)}, SIGNATURE)
-    found = observed(model, FEEDS)
+    found = observe(model, FEEDS)
     assert found.keys() == keys_of(model)
     np.testing.assert_allclose(sorted(found.values()), sorted(expected), rtol=1e-4, atol=1e-6)
 
