@@ -10,9 +10,9 @@ import contextlib
 import ctypes
 import os
 
-VARIABLE = "GLIBC_TUNABLES"  # whoever has set it is left alone
+VARIABLE = "GLIBC_TUNABLES"  # a value that the user has set stays
 LARGEST = 2**30  # bytes of an array that is kept; larger ones would be costly if they were kept for nothing
-# What glibc's mallopt is told, by the numbers of malloc.h, before there are threads.
+# The settings of glibc's mallopt, by the numbers of malloc.h; they are set before there are threads.
 ARENAS, MAPPED, TRIMMED = -8, -3, -1
 SETTINGS = {ARENAS: 1, MAPPED: LARGEST, TRIMMED: -1}  # -1: nothing is given back
 

@@ -3,24 +3,24 @@
 import dataclasses
 import json
 
-from .screen import shown
+from .screen import escape
 
 
 def line(kind, number, text, result, n_best):
     """The answer to text `number` as a line, or with `n_best` as several lines."""
     if n_best is None:
-        return kind.line(result, shown)
-    return "\n".join(kind.lines(number, result, harmless))
+        return kind.line(result, escape)
+    return "\n".join(kind.lines(number, result, escape_breaks))
 
 
-def harmless(text, keep="\t"):
+def escape_breaks(text, keep="\t"):
     """A text without line breaks and control characters, but for those to keep; a tab divides two columns."""
-    return shown(text, keep)
+    return escape(text, keep)
 
 
 def record(kind, number, text, result, n_best):
     """The answer to a text as a JSON object, in one line to every reader of lines."""
     fields = dataclasses.asdict(result)
-    remarks = {name: said for name in ("error", "warning") if (said := fields.pop(name))}
+    remarks = {name: remark for name in ("error", "warning") if (remark := fields.pop(name))}
     fields = kind.record(fields, n_best) | ({} if result.confidence is None else {"confidence": result.confidence})
-    return shown(json.dumps({"input": text} | fields | remarks, ensure_ascii=False))
+    return escape(json.dumps({"input": text} | fields | remarks, ensure_ascii=False))

@@ -32,8 +32,8 @@ def draw(attention, path):
 
     Raises: as of `tools.figures.save`.
     """
-    held = {font.name for font in font_manager.fontManager.ttflist}
-    family = ["DejaVu Sans", *[name for name in CJK_FONTS if name in held][:1]]
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    family = ["DejaVu Sans", *[name for name in CJK_FONTS if name in installed][:1]]
     rows, columns = attention.weights.shape
     with matplotlib.rc_context({"font.family": family}):
         figure = matplotlib_figure.Figure(figsize=(2 + 0.35 * columns, 2 + 0.3 * rows), dpi=120, layout="constrained")

@@ -28,10 +28,10 @@ def main(args):
     runtimes = {name: Runtime(model, precision=name, threads=args.threads) for name in PRECISIONS}
     manifest = runtimes["float32"].manifest
     texts = _texts(given if args.file else manifest["texts"], args.file or model)
-    batches, held = args.batch or [1, 32], manifest["files"]
+    batches, files = args.batch or [1, 32], manifest["files"]
     rows = []
     for mode in runtimes["float32"].modes:
-        present = {name: runtime for name, runtime in runtimes.items() if graph_file(mode.graph, name) in held}
+        present = {name: runtime for name, runtime in runtimes.items() if graph_file(mode.graph, name) in files}
         for batch in batches:
             given = [texts[index % len(texts)] for index in range(batch)]
             rows += _rows(medians(present, given, mode, args.rounds), mode.name, batch)

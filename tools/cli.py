@@ -21,7 +21,7 @@ from .allocation import free_memory, keep_memory
 from .calm import calm
 from .examples import ENVIRONMENT, epilog
 from .lean import lean
-from .screen import screened
+from .screen import screen_output
 from .shared import apply_offline
 
 COMMANDS = {
@@ -74,7 +74,7 @@ def make_parser():
         prog="seqzoo",
         description="Sequence models: train, evaluate, export, verify, run.",
         epilog=ENVIRONMENT,
-        formatter_class=_with_room,
+        formatter_class=_make_formatter,
     )
     parser.add_argument("--version", action="version", version=f"seqzoo {_version()}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -83,7 +83,7 @@ def make_parser():
     return parser
 
 
-def _with_room(prog):
+def _make_formatter(prog):
     """A formatter that leaves room for the longest command, whose indentation argparse forgets to count."""
     formatter = argparse.RawDescriptionHelpFormatter(prog)
     formatter._action_max_length = 4 + max(map(len, COMMANDS))
@@ -112,17 +112,17 @@ def parse(argv):
     place = words.index("--") if "--" in words else len(words)
     options, rest = words[:place], words[place + 1 :]
     args = parser.parse_intermixed_args([*options, *(HYPHEN + each if each.startswith("-") else each for each in rest)])
-    return _without_marks(args) if rest else args
+    return _remove_marks(args) if rest else args
 
 
-def _without_marks(args):
+def _remove_marks(args):
     """The namespace without `HYPHEN`, with which texts after `--` are marked because argparse would lose the `--`."""
 
-    def unmarked(value):
+    def remove_mark(value):
         return value.removeprefix(HYPHEN) if isinstance(value, str) else value
 
     for name, value in vars(args).items():
-        setattr(args, name, list(map(unmarked, value)) if isinstance(value, list) else unmarked(value))
+        setattr(args, name, list(map(remove_mark, value)) if isinstance(value, list) else remove_mark(value))
     return args
 
 
@@ -145,28 +145,28 @@ def main(argv=None):
 
 
 def _main(argv):
-    chosen = " ".join(argv[: 2 if argv[:1] == ["hub"] else 1])
+    command = " ".join(argv[: 2 if argv[:1] == ["hub"] else 1])
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow is imported
     try:
         args = parse(argv)
         apply_offline(args)
-        with screened():
+        with screen_output():
             return args.main(args)
     except BrokenPipeError:  # a program such as `head` stopped reading the output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt as stop:
-        with screened():
-            print(f"seqzoo {chosen}: {str(stop) or 'interrupted'}", file=sys.stderr)
+        with screen_output():
+            print(f"seqzoo {command}: {str(stop) or 'interrupted'}", file=sys.stderr)
         return 130
     except (ImportError, ValueError, OSError, FloatingPointError) as error:
         if os.environ.get("SEQZOO_DEBUG"):
             raise
-        message = _missing(error, chosen) if isinstance(error, ImportError) else _describe(error)
-        misused = isinstance(error, ValueError) and not isinstance(error, ServingError)
-    with screened():
-        print(f"seqzoo {chosen}: {_layout(message)}", file=sys.stderr)
-    return 2 if misused else 1
+        message = _describe_missing(error, command) if isinstance(error, ImportError) else _describe(error)
+        is_misuse = isinstance(error, ValueError) and not isinstance(error, ServingError)
+    with screen_output():
+        print(f"seqzoo {command}: {_layout(message)}", file=sys.stderr)
+    return 2 if is_misuse else 1
 
 
 def _layout(message):
@@ -187,15 +187,15 @@ def _describe(error):
     return f"{error.filename}: {error.strerror}{mend}" if error.filename else f"{error.strerror}{mend}"
 
 
-def _missing(error, chosen):
+def _describe_missing(error, command):
     module = (error.name or "").split(".")[0]
     extra = EXTRAS.get(module)
     if extra is None:
         return str(error)
-    if extra == "train" and chosen in LOUD:  # the backend's extra has it, so that the backend is not missed afterwards
+    if extra == "train" and command in LOUD:  # the backend's extra has it, so that the backend is not missed afterwards
         extra = "tensorflow"
     # Other subcommands need TensorFlow itself.
-    either = extra == "tensorflow" and chosen in ("train", "evaluate", "reproduce")
+    either = extra == "tensorflow" and command in ("train", "evaluate", "reproduce")
     other = " (or 'seqzoo[jax]', with KERAS_BACKEND=jax)" if either else ""
     return f"{module} is not installed: pip install 'seqzoo[{extra}]'{other}"
 

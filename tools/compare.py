@@ -12,8 +12,8 @@ from zoo.scores import plots
 from zoo.scores.plots import ERRORS, format_score, score_name
 
 from .figures import SUFFIXES, check, save
-from .plot import TITLE, distinct
-from .screen import aligned, shown
+from .plot import TITLE, short_names
+from .screen import aligned, escape
 
 checking = later("serving.hub.checking")
 
@@ -71,13 +71,13 @@ def _compare(first, second, split):
 
 
 def _draw(comparison, out):
-    names = distinct(comparison["runs"])
+    names = short_names(comparison["runs"])
     title = in_figure(f"{names[1]} against {names[0]}, {comparison['split']}, by {comparison['grouped_by']}", TITLE)
     save(plots.draw_differences(comparison["by_group"], comparison["leading"], names, title), out)
 
 
 def _table(comparison):
-    first, second = map(shown, distinct(comparison["runs"]))
+    first, second = map(escape, short_names(comparison["runs"]))
     examples = f"{comparison['split']}, {comparison['count']:,} examples, the same for both"
     lines = [f"a: {first}", f"b: {second}", examples, ""]
     rows = [("", "a", "b", "b - a", "95 % interval", "p", "")]
@@ -108,12 +108,12 @@ def _examples(comparison, score):
     lines = [f"The examples that give most to the difference in {score}:"]
     for row in differ:
         better = "b" if (row["influence"] > 0) is gains else "a"
-        lines.append(f"  {row['example'] + 1:,}, where {better} is better: {_line(row['input'])}")
-        lines += [f"      {side:<9}  {_line(row[side])}" for side in ("reference", "a", "b")]
+        lines.append(f"  {row['example'] + 1:,}, where {better} is better: {_shorten(row['input'])}")
+        lines += [f"      {side:<9}  {_shorten(row[side])}" for side in ("reference", "a", "b")]
     return lines
 
 
-def _line(value):
+def _shorten(value):
     text = "\t".join(value) if isinstance(value, list) else f"{value:.4g}" if isinstance(value, float) else str(value)
-    text = shown(text.replace("\t", "  |  "))
+    text = escape(text.replace("\t", "  |  "))
     return text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."

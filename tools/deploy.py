@@ -64,10 +64,10 @@ def main(args):
     change = ("canary", args.canary) if args.canary else ("promote",) if args.promote else None
     change = ("rollback",) if args.rollback else change
     paths = list(map(shared.bring_whole, args.artefacts))
-    made = deployment.deploy(paths, args.out, change, log, **options)
+    plan = deployment.deploy(paths, args.out, change, log, **options)
     if args.json:
-        print(made.text(), end="")
+        print(plan.text(), end="")
     else:
-        for name, (_, labels) in made.models.items():
+        for name, (_, labels) in plan.models.items():
             print(f"{name}: {labels}")
     return 0

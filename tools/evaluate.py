@@ -18,7 +18,7 @@ from zoo.settings.training import Search
 from zoo.tasks.parts import corpora
 
 from . import mistakes, shared
-from .screen import aligned, log, shown
+from .screen import aligned, escape, log
 from .shared import positive
 
 keras = later("keras")
@@ -81,25 +81,25 @@ def main(args):
     if args.mistakes:
         mistakes.check(args.mistakes)
     shared.bring_imports(args)
-    recipe = _reading(recipes.check_run(args.run), args)
+    recipe = _change_reading(recipes.check_run(args.run), args)
     if args.beam and not isinstance(recipe.search, Search):
         raise ValueError(
             f"the task {recipe.task!r} is scored without a search, which --beam would change. Leave it out."
         )
     split = args.split or recipes.last_split(recipe, args.data)
-    other = _other(args, recipe, split)
+    other = _describe_other(args, recipe, split)
     if args.set and "data" not in other:
         raise ValueError("--set would change what the run's own test set is. Name these scores with --as NAME.")
     if other and args.record:
         options = {"--limit": args.limit, "--data": args.data, "--as": args.name, "--split": args.split}
-        said = " and ".join(option for option, value in options.items() if value)
-        raise ValueError(f"--record is for scores of the recipe's own whole test set; received {said}. Leave one out.")
+        flags = " and ".join(option for option, value in options.items() if value)
+        raise ValueError(f"--record is for scores of the recipe's own whole test set; received {flags}. Leave one out.")
     recipes.check_data(recipe, (split,), args.data)
     with one_writer(args.run, reading=bool(args.ensemble)):
-        return _evaluated(args, recipe, split, other)
+        return _evaluate(args, recipe, split, other)
 
 
-def _evaluated(args, recipe, split, other):
+def _evaluate(args, recipe, split, other):
     run = runs.open_run(args.run, *args.ensemble)
     run = dataclasses.replace(run, recipe=recipe) if args.set else run
     start = time.monotonic()
@@ -127,7 +127,7 @@ def _evaluated(args, recipe, split, other):
     else:
         kept.write(directory, recipe, name, evaluation)
         if evaluation.outputs:
-            text = "".join(f"{shown(output, TAB)}\n" for output in evaluation.outputs)
+            text = "".join(f"{escape(output, TAB)}\n" for output in evaluation.outputs)
             write_text(directory / f"{name}.hypotheses.txt", text)
         if other.keys() != {"data", "limit"}:
             kept.write_scores(directory, evaluation.scores if "data" in other else scores, other.get("data"))
@@ -145,8 +145,8 @@ def _keeps_whole(directory, name, data):
     return kept.path(directory, name).is_file() and not (scores.get("split") == name and "limit" in scores)
 
 
-def _reading(recipe, args):
-    """The recipe that reads other examples as --set says."""
+def _change_reading(recipe, args):
+    """The recipe with the settings of --set, which say how other examples are read."""
     others = [each for each in args.set if not each.startswith("data.")]
     if others:
         raise ValueError(f"--set says how examples are read, by settings of [data]; received {others[0]}.")
@@ -154,27 +154,29 @@ def _reading(recipe, args):
 
 
 def _log(line):
-    log(shown(line))
+    log(escape(line))
 
 
-def _other(args, recipe, split):
-    """What makes these scores others than those of the recipe's own splits: the name of the examples, and a limit."""
-    given = Path(args.data).name if corpora.is_instead(recipe, args.data) else "" if split in corpora.SPLITS else split
-    name = args.name or given
+def _describe_other(args, recipe, split):
+    """What distinguishes these scores from those of the recipe's own splits: the name of the examples, and a limit."""
+    default = (
+        Path(args.data).name if corpora.is_instead(recipe, args.data) else "" if split in corpora.SPLITS else split
+    )
+    name = args.name or default
     return ({"data": name} if name else {}) | ({"limit": args.limit} if args.limit else {})
 
 
 def _progress(stream, kind):
     """A function that reports progress: on a terminal one line that is rewritten, elsewhere about ten lines in all."""
-    shown, what = 0, "batches" if kind == "running" else "examples"
+    printed, what = 0, "batches" if kind == "running" else "examples"
 
     def progress(done, total):
-        nonlocal shown
+        nonlocal printed
         if stream.isatty():
             print(f"\r{done:,}/{total:,} {what}", end="\n" * (done == total), file=stream)
-        elif done - shown >= total / 10 or done == total:
+        elif done - printed >= total / 10 or done == total:
             print(f"{done:,}/{total:,} {what}", file=stream, flush=True)
-            shown = done
+            printed = done
 
     return progress
 
@@ -206,7 +208,7 @@ def _table(name, scores):
 
 
 def _remarks(scores):
-    """What there is to say of scores that are not there, of entities, and of labels that the model cannot answer."""
+    """Remarks about missing scores, about entities, and about labels that the model cannot answer."""
     remarks = [f"no {score_name(name).partition(',')[0]}: {why}" for name, why in scores.get("missing", {}).items()]
     remarks += filter(None, [say_rules(scores.get("entity_rules"), None)])
     if "calibration_error" in scores:
@@ -223,12 +225,12 @@ def _interval(key, scores):
 
 def _by_length(scores):
     """The lines of the scores by length."""
-    shown = [key for key in ("bleu", "chrf", "wer", "per", "exact_match") if key in scores]
+    names = [key for key in ("bleu", "chrf", "wer", "per", "exact_match") if key in scores]
     if "by_length" not in scores:
         return []
-    head = "".join(f"{key.replace('_', ' '):>14}" for key in shown)
+    head = "".join(f"{key.replace('_', ' '):>14}" for key in names)
     lines = ["", f"{'length':>10}{'n':>7}{head}"]
     for row in scores["by_length"]:
-        values = "".join(f"{percent(row[key], 2) if key in row else '-':>14}" for key in shown)
+        values = "".join(f"{percent(row[key], 2) if key in row else '-':>14}" for key in names)
         lines.append(f"{row['from']}-{row['to']}".rjust(10) + f"{row['sentences']:7,}{values}")
     return lines

@@ -116,7 +116,7 @@ def add_arguments(parser):
 def main(args):
     shared.bring_imports(args)
     path = Path(shared.bring_whole(args.run, "run or artefact"))
-    export, name, recipe = _artefact(args, resolve(path)) if is_artefact(path) else _run(args, path)
+    export, name, recipe = _prepare_artefact(args, resolve(path)) if is_artefact(path) else _prepare_run(args, path)
     check(args, args.name or name)
     refuse_options_of_searches(args, recipe)
     for form in args.form:
@@ -143,20 +143,20 @@ def is_artefact(path):
     return any(True for depth in ("*", "*/*") for _ in path.glob(f"{depth}/{MANIFEST}"))
 
 
-def _run(args, directory):
+def _prepare_run(args, directory):
     """How a run is exported, its name, and its recipe."""
     recipe = check_run(directory)
 
-    def export(**given):
-        with contextlib.ExitStack() as held:
+    def export(**settings):
+        with contextlib.ExitStack() as locks:
             for run in (directory, *args.ensemble):
-                held.enter_context(one_writer(run, reading=True))
-            return exporting.export_run(open_run(directory, *args.ensemble), **given)
+                locks.enter_context(one_writer(run, reading=True))
+            return exporting.export_run(open_run(directory, *args.ensemble), **settings)
 
     return export, recipe.name, lambda: recipe
 
 
-def _artefact(args, directory):
+def _prepare_artefact(args, directory):
     """How an artefact is exported again, its name, and its recipe.
 
     Raises:
@@ -174,16 +174,21 @@ def _artefact(args, directory):
 
 def changes(args):
     """The settings of the export that the command line gives."""
-    given = {"name": args.name, "beams": tuple(args.beam or ()), "max_input": args.max_input, "overlong": args.overlong}
-    given |= {"storage": args.storage, "xla": args.xla, "serving_version": args.serving_version}
-    given |= {
+    settings = {
+        "name": args.name,
+        "beams": tuple(args.beam or ()),
+        "max_input": args.max_input,
+        "overlong": args.overlong,
+    }
+    settings |= {"storage": args.storage, "xla": args.xla, "serving_version": args.serving_version}
+    settings |= {
         "graphs": tuple(args.graphs or ()),
         "strings": args.strings,
         "forms": tuple(args.form),
         "shortlist": args.shortlist,
         "rules": shared.given_rules(args, shared.numbers()),
     }
-    return {key: value for key, value in given.items() if value} | ({"int8": False} if args.no_int8 else {})
+    return {key: value for key, value in settings.items() if value} | ({"int8": False} if args.no_int8 else {})
 
 
 def refuse_options_of_searches(args, recipe):
@@ -197,8 +202,8 @@ def refuse_options_of_searches(args, recipe):
         ValueError: such an option is given.
     """
     rules = shared.given_rules(args, shared.numbers())
-    given = {"beam": args.beam, "xla": args.xla, "graphs": set(args.graphs or ()) - {"search", "all"}, **rules}
-    names = [shared.flag(name) for name, value in given.items() if value]
+    options = {"beam": args.beam, "xla": args.xla, "graphs": set(args.graphs or ()) - {"search", "all"}, **rules}
+    names = [shared.flag(name) for name, value in options.items() if value]
     if names and recipe().search is None:
         raise ValueError(
             f"a model of the task {recipe().task!r} has no search, which {', '.join(names)} would change. Leave "

@@ -38,15 +38,15 @@ def save(figure, path):
         ValueError: as of `check`.
         OSError: the file cannot be written; the error names it.
     """
-    path, held = Path(path), io.BytesIO()
+    path, buffer = Path(path), io.BytesIO()
     check(path)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        figure.savefig(held, format=path.suffix[1:].lower())
+        figure.savefig(buffer, format=path.suffix[1:].lower())
     if any("missing from font" in str(warning.message) for warning in caught):
         print(
             "note: no font on this machine has some of the characters, which are drawn as boxes; "
             "install a font such as Noto Sans CJK",
             file=sys.stderr,
         )
-    write_bytes(path, held.getvalue())
+    write_bytes(path, buffer.getvalue())

@@ -16,19 +16,19 @@ SMALL = 2e-3  # seconds of a step below which other things than its products dec
 
 def main(args, recipe):
     """Print what the training would need; nothing is trained, and nothing is written."""
-    refused = {"--out": args.out, "--resume": args.resume, "--seeds": args.seeds, "--sweep": args.sweep}
-    refused |= {"--devices": args.devices}
-    if given := [name for name, value in refused.items() if value]:
-        raise ValueError(f"--plan trains nothing, so it takes no {' and no '.join(given)}.")
+    options = {"--out": args.out, "--resume": args.resume, "--seeds": args.seeds, "--sweep": args.sweep}
+    options |= {"--devices": args.devices}
+    if names := [name for name, value in options.items() if value]:
+        raise ValueError(f"--plan trains nothing, so it takes no {' and no '.join(names)}.")
     os.environ.setdefault("KERAS_BACKEND", "jax")
     if find_spec("jax") is None:
         raise ValueError("--plan needs JAX, which traces the step: pip install 'seqzoo[jax]'.")
     forecast = forecasting.forecast(recipe, args.plan, args.data, log=log)
-    print(json_text(forecast) if args.json else described(forecast))
+    print(json_text(forecast) if args.json else describe(forecast))
     return 0
 
 
-def described(forecast):
+def describe(forecast):
     """The forecast as lines of a table."""
     memory, capacity = sum(forecast["memory"].values()), forecast["device_memory"]
     parts = ", ".join(f"{name} {_bytes(size)}" for name, size in forecast["memory"].items())

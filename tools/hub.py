@@ -12,7 +12,7 @@ from serving.hub import PARTS
 from serving.lazy import later
 
 from . import list_models, shared
-from .screen import log, shown
+from .screen import escape, log
 from .shared import positive
 
 artefacts = later("serving.runtime.artefact")
@@ -90,8 +90,8 @@ def _fetch(args):
         trust.check(model.place, places.whole_index(model.place, model.offline), [args.public_key])
     if args.json:
         entry = model.entry
-        told = {"path": str(path), "name": entry["name"], "version": entry["version"], "files": files}
-        print(json.dumps(told | {"hub": model.place.address}, ensure_ascii=False))
+        record = {"path": str(path), "name": entry["name"], "version": entry["version"], "files": files}
+        print(json.dumps(record | {"hub": model.place.address}, ensure_ascii=False))
     else:
         print(path)
     return 0
@@ -110,13 +110,13 @@ def _validate(args):
         print(json.dumps({"hubs": places_checked, "cache": models}, indent=2, ensure_ascii=False))
     else:
         for hub in places_checked:
-            wrong = f"wrong: {len(hub['wrong'])}" if hub["wrong"] else "nothing is wrong"
-            print(f"{hub['address']}: {hub['checked']}; {wrong}")
+            result = f"wrong: {len(hub['wrong'])}" if hub["wrong"] else "nothing is wrong"
+            print(f"{hub['address']}: {hub['checked']}; {result}")
             for line in hub["wrong"]:
-                print(f"  {shown(line)}")
+                print(f"  {escape(line)}")
         for model in models:
             state = "; ".join(model["problems"]) or "runs here"
-            print(f"{model['name']}@{model['version']} in the cache: {shown(state)}")
+            print(f"{model['name']}@{model['version']} in the cache: {escape(state)}")
     return 1 if any(hub["wrong"] for hub in places_checked) else 0
 
 
@@ -151,14 +151,14 @@ def _publish_options(parser):
 def _publish(args):
     shared.bring_imports(args)
     licences = args.data_licence or facts.licence_of(args.run)
-    known = facts.Facts(
+    stated = facts.Facts(
         args.licence, args.data, tuple(licences), args.attribution, tuple(args.language), core_hours=args.core_hours
     )
     entry = publishing.publish(
         artefacts.resolve(args.artefact),
         args.run,
         args.hub,
-        known,
+        stated,
         light=not args.full,
         test=measure.TestSet(args.test, args.split),
         version=args.version,
@@ -213,8 +213,8 @@ def _check_card(args, entry, folder):
     holds = all(row.equal is not False for row in rows)
     if args.json:
         model = {"name": entry["name"], "version": entry["version"], "withdrawn": entry["withdrawn"]}
-        shown = {"speed": entry["speed"]}
-        print(json.dumps({**model, "holds": holds, "checks": checking.as_dicts(rows), **shown}, ensure_ascii=False))
+        speed = {"speed": entry["speed"]}
+        print(json.dumps({**model, "holds": holds, "checks": checking.as_dicts(rows), **speed}, ensure_ascii=False))
     else:
         print(checking.write_table(rows))
     return 0 if holds else 1
@@ -241,13 +241,13 @@ def _sign(args):
         signed = signing.sign_index(args.hub, args.key, **how)
         print(json.dumps(signed["signed"]) if args.json else f"{args.hub}/{index.INDEX}")
         return 0
-    name, version = _exact(args.name)
+    name, version = _split_title(args.name)
     entry = signing.sign(args.hub, name, version, args.key, **how)
     print(json.dumps(entry, ensure_ascii=False) if args.json else f"{args.hub}/{name}/{version}/{signing.SIGNATURE}")
     return 0
 
 
-def _exact(title):
+def _split_title(title):
     """`(name, version)` of NAME@VERSION."""
     name, version = index.split(title)
     if version is None:
@@ -263,7 +263,7 @@ def _withdraw_options(parser):
 
 
 def _withdraw(args):
-    name, version = _exact(args.name)
+    name, version = _split_title(args.name)
     entry = shelf.withdraw(args.hub, name, version, args.reason)
     print(json.dumps(entry, ensure_ascii=False) if args.json else f"{args.name} is withdrawn: {entry['withdrawn']}")
     return 0
@@ -289,8 +289,8 @@ def _gallery(args):
     out = gallery.write(names, args.out, log=log)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     if args.json:
-        told = {"path": str(out), "models": len(names), "bytes": size, "seconds": round(time.monotonic() - began, 2)}
-        print(json.dumps(told, ensure_ascii=False))
+        record = {"path": str(out), "models": len(names), "bytes": size, "seconds": round(time.monotonic() - began, 2)}
+        print(json.dumps(record, ensure_ascii=False))
         return 0
     print(f"{len(names)} models, {size / 1e6:,.1f} MB. To look at it: python -m http.server -d {out}", file=sys.stderr)
     print(out)

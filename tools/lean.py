@@ -45,13 +45,13 @@ class LeaveOut(importlib.abc.MetaPathFinder):
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname in ASKING:
-            return _asking(importlib.machinery.PathFinder.find_spec(fullname, path))
+            return _patch_loader(importlib.machinery.PathFinder.find_spec(fullname, path))
         if _importer().startswith(OPTIONAL.get(fullname.partition(".")[0], ())):
             raise ModuleNotFoundError(f"{fullname} is left out of a command (tools/lean.py).", name=fullname)
         return None
 
 
-def _asking(spec):
+def _patch_loader(spec):
     """The same module, or None, whose `tf` is an `IfImported`."""
     if spec is not None:
         execute = spec.loader.exec_module

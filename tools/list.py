@@ -46,14 +46,14 @@ def entries(directory):
     `scores` is empty for an entry that has not been measured; `seqzoo evaluate --record` fills it.
     """
     path = directory / "scores.json"
-    measured = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    scores = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     records = []
     for path in sorted(directory.glob("*.toml")):
         recipe = _settings(path)
         entry = {key: recipe[key] for key in ("name", "system", "task", "description")}
         languages = [recipe["data"].get(f"{side}_language") for side in ("source", "target")]
         entry["languages"] = [each for each in languages if each]
-        records.append(entry | {"scores": measured.get(recipe["name"], {})})
+        records.append(entry | {"scores": scores.get(recipe["name"], {})})
     return records
 
 
@@ -72,39 +72,39 @@ def catalogue():
 def main(args):
     """Print the models and the recipes, or all that is known of one."""
     if args.name:
-        return whole(args.name, args.json)
+        return show_whole(args.name, args.json)
     recipes, models = _choose(entries(catalogue()), args), _choose(list_models.models(), args)
     if args.json:
         print(json.dumps({"recipes": recipes, "models": models}, ensure_ascii=False))
         return 0
     if models:
         print('Trained models: seqzoo run NAME "text"')
-        print(*aligned(list_models.table(models, _brief)), sep="\n")
-    if elsewhere := list_models.elsewhere(models):
+        print(*aligned(list_models.table(models, _format_scores)), sep="\n")
+    if elsewhere := list_models.describe_unplaced(models):
         print(elsewhere)
     if models and recipes:
         print("\nRecipes: seqzoo train NAME")
     if recipes:
-        rows = [(each["name"], each["system"], _task(each), _brief(each["scores"])) for each in recipes]
+        rows = [(each["name"], each["system"], _task(each), _format_scores(each["scores"])) for each in recipes]
         print(*aligned([("NAME", "SYSTEM", "TASK", "SCORES"), *rows]), sep="\n")
     if not recipes and not models:
-        known = sorted({each["task"] for each in (*entries(catalogue()), *list_models.models())})
-        tasks = "" if args.task in (None, *known) else f"; there are the tasks {', '.join(known)}"
+        tasks_known = sorted({each["task"] for each in (*entries(catalogue()), *list_models.models())})
+        tasks = "" if args.task in (None, *tasks_known) else f"; there are the tasks {', '.join(tasks_known)}"
         print(f"nothing fits; leave out some of the options{tasks}", file=sys.stderr)
     return 0
 
 
 def _choose(records, args):
-    asked = {name: getattr(args, name) for name in ("task", "language", "licence", "max_size")}
-    fitting = [each for each in records if list_models.fits(each, **asked)]
-    return sorted(fitting, key=lambda each: list_models.best_first(each, args.sort)) if args.sort else fitting
+    filters = {name: getattr(args, name) for name in ("task", "language", "licence", "max_size")}
+    fitting = [each for each in records if list_models.fits(each, **filters)]
+    return sorted(fitting, key=lambda each: list_models.sort_key(each, args.sort)) if args.sort else fitting
 
 
-def whole(name, as_json):
+def show_whole(name, as_json):
     """Print every setting of a recipe with its default and its meaning; or the entry of a model of that name."""
     if not name.endswith(".toml") and not (catalogue() / f"{name}.toml").is_file():
         model = _model(name)
-        lines = list_models.described(model.entry, model.place.address)
+        lines = list_models.describe(model.entry, model.place.address)
         print(json.dumps(model.entry, ensure_ascii=False) if as_json else "\n".join(lines))
         return 0
     settings = recipes.explained(recipes.load(name))
@@ -133,8 +133,8 @@ def _model(name):
     try:
         return hub.find(name)
     except (ValueError, hub.HubError) as error:
-        known = [path.stem for path in catalogue().glob("*.toml")] + [each["name"] for each in list_models.models()]
-        near = nearest(name, known)
+        names = [path.stem for path in catalogue().glob("*.toml")] + [each["name"] for each in list_models.models()]
+        near = nearest(name, names)
         if near and "@" not in name:
             hint = f"Did you mean {' or '.join(map(repr, near))}? `seqzoo list` shows all of them"
         else:
@@ -149,6 +149,6 @@ def _task(entry):
     return " ".join([entry["task"], "-".join(entry["languages"])]).strip()
 
 
-def _brief(scores):
-    shown = (words.format(number(scores[key])) for key, (number, words) in FORMS.items() if key in scores)
-    return ", ".join(shown) or "not measured"
+def _format_scores(scores):
+    parts = (words.format(number(scores[key])) for key, (number, words) in FORMS.items() if key in scores)
+    return ", ".join(parts) or "not measured"

@@ -6,7 +6,7 @@ from zoo.hub.errors import HubError
 from zoo.hub.index import choose, run_files
 from zoo.hub.places import is_offline, places, read_index, unplaced
 
-from .screen import shown
+from .screen import escape
 
 log = logging.getLogger("seqzoo.hub")
 FIRST = (  # the keys of a record that everybody may rely on; the others of the index follow
@@ -21,7 +21,7 @@ def models():
     """A record of each model, in the order of the hubs: its entry, `run_bytes` and `hub`.
 
     `run_bytes` are those of the files that `seqzoo run` needs. Of a name that several hubs have, the first one's is
-    taken; versions that were withdrawn are left out. A hub that cannot be read is told, and left out.
+    taken; versions that were withdrawn are left out. A hub that cannot be read is left out, with a warning.
     """
     records = {}
     for hub in places():
@@ -37,7 +37,7 @@ def models():
     return list(records.values())
 
 
-def elsewhere(records):
+def describe_unplaced(records):
     """A sentence about the models of this package's own hub that cannot be had, because nobody says where it is."""
     names = [name for name in unplaced() if name not in {each["name"] for each in records}]
     if not names:
@@ -64,7 +64,7 @@ def main_score(record):
     return next((name for name in MAIN if isinstance(record["scores"].get(name), int | float)), None)
 
 
-def best_first(record, by):
+def sort_key(record, by):
     """A key for sorting: by "score" within each task, or by "speed" or "size", smallest first; unknown ones last."""
     if by == "score":
         main = main_score(record)
@@ -82,13 +82,13 @@ def table(records, brief):
     rows = [("NAME", "VERSION", "SYSTEM", "TASK", "SIZE", "LICENCE", "SCORES")]
     for each in records:
         task = " ".join([each["task"], "-".join(each["languages"]) if len(each["languages"]) < 4 else ""]).strip()
-        others = (f"; {shown(name)}: {brief(own)}" for name, own in each.get("elsewhere", {}).items())
+        others = (f"; {escape(name)}: {brief(own)}" for name, own in each.get("elsewhere", {}).items())
         size, scores = f"{each['run_bytes'] / 1e6:,.1f} MB", brief(each["scores"]) + "".join(others)
         rows.append((each["name"], str(each["version"]), each["system"], task, size, each["licence"], scores))
     return rows
 
 
-def described(entry, hub):
+def describe(entry, hub):
     """An entry as lines of text."""
     yield f"{entry['name']}, version {entry['version']}, of {hub}"
     for key, value in entry.items():
@@ -100,6 +100,6 @@ def described(entry, hub):
             value = {f"{name}: {score}": item for name, own in value.items() for score, item in own.items()}
         if isinstance(value, dict):
             value = ", ".join(f"{name} {item}" for name, item in value.items())
-        yield f"{key:<14}  {shown(', '.join(map(str, value)) if isinstance(value, list) else str(value))}"
+        yield f"{key:<14}  {escape(', '.join(map(str, value)) if isinstance(value, list) else str(value))}"
     for name, count in sorted(entry["bytes"].items()):
         yield f"{'file':<14}  {name}, {count:,} bytes"

@@ -61,12 +61,12 @@ def write(path, recipe, evaluation, title, most):
 
 
 def _table(rows, delimiter):
-    held = io.StringIO()
-    writer = csv.writer(held, delimiter=delimiter, lineterminator="\n")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
     writer.writerow(rows[0] if rows else ("example", "input", "answer", "reference", "confidence"))
     writer.writerows([value if isinstance(value, int | float) else in_cell(_words(value)) for value in row.values()]
                      for row in rows)  # fmt: skip
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def _words(value):
@@ -84,11 +84,11 @@ def _page(title, kind, figures, worst):
         f"<li>{in_html('{reference} taken for {answer}: {count:,} of {of:,}'.format(**pair))}</li>"
         for pair in worst.get("confused", ())[:PAIRS]
     )
-    listed = f"<h2>Confused most</h2><ol>{pairs}</ol>" if pairs else ""
+    confused = f"<h2>Confused most</h2><ol>{pairs}</ol>" if pairs else ""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{in_html(title)}</title>\n'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>\n'
-        f"<body><h1>{in_html(title)}</h1>{figures}{listed}\n<h2>{kind}</h2>\n"
+        f"<body><h1>{in_html(title)}</h1>{figures}{confused}\n<h2>{kind}</h2>\n"
         f"<table><thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table>\n<script>{SCRIPT}</script></body></html>\n"
     )
 
@@ -114,9 +114,11 @@ def _figures(recipe, evaluation, worst, wrong):
 
 
 def _image(name, figure):
-    held = io.BytesIO()
-    figure.savefig(held, format="svg")
-    return f'<img alt="{in_html(name)}" src="data:image/svg+xml;base64,{base64.b64encode(held.getvalue()).decode()}">\n'
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg")
+    return (
+        f'<img alt="{in_html(name)}" src="data:image/svg+xml;base64,{base64.b64encode(buffer.getvalue()).decode()}">\n'
+    )
 
 
 STYLE = """

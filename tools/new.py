@@ -9,7 +9,7 @@ from zoo.core.storage import write_text
 from zoo.recipes.proposal import commented, propose
 
 from . import shared
-from .screen import shown
+from .screen import escape
 
 TASKS = ("translate", "transduce", "classify", "compare", "rate", "rate_pairs", "tag", "embed", "continue")
 
@@ -42,7 +42,7 @@ def main(args):
     text = commented(settings, notes)
     write_text(out, text)
     for note in notes:
-        print(shown(note), file=sys.stderr)
+        print(escape(note), file=sys.stderr)
     train = shlex.join(["seqzoo", "train", str(out), "--out", (Path("runs") / _name(out)).as_posix()])
     print(f"{out}: train it with `{train}`")
     return 0

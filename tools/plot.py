@@ -36,13 +36,15 @@ def main(args):
     runs = [Path(run) for run in args.runs]
     for run in runs:
         check_folder(run)
-    figure = WHOLE[args.figure](runs, args) if args.figure in WHOLE else lines(FIGURES[args.figure], runs, args.title)
+    figure = (
+        WHOLE[args.figure](runs, args) if args.figure in WHOLE else draw_lines(FIGURES[args.figure], runs, args.title)
+    )
     save(figure, out)
     print(out)
     return 0
 
 
-def lines(draw, runs, title):
+def draw_lines(draw, runs, title):
     """A figure with one line for each run."""
     figure = matplotlib_figure.Figure(figsize=(7, 4.2), dpi=150, layout="constrained")
     backend_agg.FigureCanvasAgg(figure)
@@ -54,11 +56,11 @@ def lines(draw, runs, title):
     return figure
 
 
-def by_length(axes, runs):
+def draw_by_length(axes, runs):
     """BLEU, or exact match if the target is not a language, against the source length; below, the sentence counts."""
-    drawn, counts = set(), set()
+    metrics, counts = set(), set()
     for run in runs:
-        scores = json.loads(_needed(run / "scores.json", "seqzoo evaluate").read_text(encoding="utf-8"))
+        scores = json.loads(_require(run / "scores.json", "seqzoo evaluate").read_text(encoding="utf-8"))
         if "by_length" not in scores:
             raise ValueError(f"{run} has no scores by length: expected a run of a model that writes sentences.")
         rows = [row for row in scores["by_length"] if row["sentences"] >= FEWEST]
@@ -68,8 +70,8 @@ def by_length(axes, runs):
                 "more sentences: leave out --limit."
             )
         metric = "bleu" if "bleu" in rows[0] else "exact_match"
-        drawn.add(metric)
-        if len(drawn) > 1:
+        metrics.add(metric)
+        if len(metrics) > 1:
             raise ValueError(
                 f"{run} was scored by {metric} and a run before it by another metric: one axis cannot show both. Draw "
                 "only runs of one metric in a figure."
@@ -83,10 +85,10 @@ def by_length(axes, runs):
     axes.set_ylim(bottom=0)
 
 
-def training(axes, runs):
+def draw_training(axes, runs):
     """The validation loss against the step."""
     for run in runs:
-        with open(_needed(run / "metrics.csv", "seqzoo train"), encoding="utf-8", newline="") as file:
+        with open(_require(run / "metrics.csv", "seqzoo train"), encoding="utf-8", newline="") as file:
             rows = [row for row in csv.DictReader(file) if row.get("valid_nll")]
         if not rows:
             raise ValueError(
@@ -99,7 +101,7 @@ def training(axes, runs):
     axes.set_ylabel("validation loss, nats per token")
 
 
-def confusion(runs, args):
+def draw_confusion(runs, args):
     """Which labels, or tags, a run takes for which."""
     if len(runs) > 1:
         raise ValueError(f"A figure of confusion shows one run; received {len(runs)}. Draw each by itself.")
@@ -113,19 +115,19 @@ def confusion(runs, args):
     return plots.draw_confusion(*sides, title=in_figure(args.title or f"{run.name}, {answers['split']}", TITLE))
 
 
-def scores(runs, args):
+def draw_scores(runs, args):
     """The scores of each run, with their intervals."""
     split = args.split or kept.shared_split(runs)
     evaluations = [kept.read(run, split) for run in runs]
     for run, own in zip(runs, evaluations, strict=True):
         kept.check_same(runs[0], run, evaluations[0], own)
-    names = distinct(runs)
+    names = short_names(runs)
     count = f"{split}, {evaluations[0]['count']:,} examples, 95 % intervals"
     reports = {name: own["scores"] for name, own in zip(names, evaluations, strict=True)}
     return plots.draw_scores(reports, args.score, title=in_figure(args.title or count, TITLE))
 
 
-def distinct(runs):
+def short_names(runs):
     """A short name for each run: the end of its path, from where no two runs have the same."""
     parts = [Path(run).parts for run in runs]
     for ending in range(1, max(map(len, parts)) + 1):
@@ -135,11 +137,11 @@ def distinct(runs):
     return names
 
 
-WHOLE = {"confusion": confusion, "scores": scores}  # figures that are no lines
-FIGURES = {"by-length": by_length, "training": training, **WHOLE}
+WHOLE = {"confusion": draw_confusion, "scores": draw_scores}  # figures that are no lines
+FIGURES = {"by-length": draw_by_length, "training": draw_training, **WHOLE}
 
 
-def _needed(path, command):
+def _require(path, command):
     if not path.is_file():
         raise ValueError(f"There is no {path}: make it with `{command}` first.")
     return path

@@ -1,4 +1,4 @@
-"""How far a long piece of work is: a bar on a terminal, if rich is installed; plain lines elsewhere."""
+"""The progress of a long piece of work: a bar on a terminal, if rich is installed; plain lines elsewhere."""
 
 import sys
 import time
@@ -17,25 +17,25 @@ class Progress:
 
     def __init__(self, unit):
         self.unit, self._bar, self._first = unit, None, None
-        self._begun = self._said = time.monotonic()
+        self._started = self._printed = time.monotonic()
 
     def __call__(self, count, share):
         now = time.monotonic()
         if self._first is None:
-            self._first, self._begun, self._said = (count, share), now, now
-            self._bar = _bar()
-        said = self._words(count, share, now - self._begun)
+            self._first, self._started, self._printed = (count, share), now, now
+            self._bar = _make_bar()
+        words = self._describe(count, share, now - self._started)
         if self._bar:
-            self._bar.update(self._bar.task_ids[0], completed=share, description=said)
-        elif now - self._said >= EVERY:
-            self._said = now
-            print(f"{share:4.0%}  {said}", file=sys.stderr, flush=True)
+            self._bar.update(self._bar.task_ids[0], completed=share, description=words)
+        elif now - self._printed >= EVERY:
+            self._printed = now
+            print(f"{share:4.0%}  {words}", file=sys.stderr, flush=True)
 
     def rate(self, count):
         """Texts a second since the first call."""
-        return (count - self._first[0]) / max(1e-9, time.monotonic() - self._begun) if self._first else 0.0
+        return (count - self._first[0]) / max(1e-9, time.monotonic() - self._started) if self._first else 0.0
 
-    def _words(self, count, share, seconds):
+    def _describe(self, count, share, seconds):
         rate, moved = self.rate(count), share - self._first[1]
         left = f", {clock(seconds * (1 - share) / moved)} left" if moved > 0 else ""
         return f"{count:,} {self.unit}s, {rate:,.0f} a second{left}"
@@ -44,7 +44,7 @@ class Progress:
         """What was done since the first call, in words."""
         if not self._first or count == self._first[0]:
             return "nothing was left to do"
-        return f"{self.rate(count):,.0f} a second in {clock(time.monotonic() - self._begun)}"
+        return f"{self.rate(count):,.0f} a second in {clock(time.monotonic() - self._started)}"
 
     def close(self):
         """Leave the terminal as it was."""
@@ -52,7 +52,7 @@ class Progress:
             self._bar.stop()
 
 
-def _bar():
+def _make_bar():
     if not sys.stderr.isatty():
         return None
     try:

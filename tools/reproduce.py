@@ -35,17 +35,17 @@ def main(args):
         raise ValueError("--check trains as DIR was trained, quick or not; leave out --quick.")
     systems = list(SYSTEMS) if args.all else [find(args.system)]
     choose_backend()
-    made, failed = [], 0
+    reports, failed = [], 0
     for system in systems:
-        report, wrong = run_system(system, args)
-        made.append({name: report[name] for name in ("system", "claims", "seconds")})
-        failed += wrong
+        report, is_other = run_system(system, args)
+        reports.append({name: report[name] for name in ("system", "claims", "seconds")})
+        failed += is_other
         if not args.json:
             print(table(report, shutil.get_terminal_size((120, 24)).columns), flush=True)
     if args.json:
-        print(json_text(made if args.all else made[0]))
+        print(json_text(reports if args.all else reports[0]))
     elif args.all:
-        print(total(made))
+        print(summarise(reports))
     return 1 if failed else 0
 
 
@@ -67,30 +67,30 @@ def run_system(system, args):
         log(f"wrote {report.draw(system, args.out)}")
         return report.read(system, args.out), False
     if args.check:
-        kept = report.read(system, args.out)
-        return kept, not same(system, kept, log)
+        stored = report.read(system, args.out)
+        return stored, not is_same(system, stored, log)
     path = report.result(args.out, system)
     path.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(path.parent, os.W_OK):  # before minutes are spent
         raise PermissionError(13, "Permission denied", str(path.parent))
     log("is measured")
-    measured = report.measure(system, args.quick, log)
-    report.write(measured, args.out)
-    log(f"wrote {path} and its figure after {measured['seconds']:.0f} s of processor time")
-    return measured, False
+    result = report.measure(system, args.quick, log)
+    report.write(result, args.out)
+    log(f"wrote {path} and its figure after {result['seconds']:.0f} s of processor time")
+    return result, False
 
 
-def same(system, kept, log):
+def is_same(system, stored, log):
     """Whether the weights of another training are those that were kept; a sentence on standard error says why not."""
-    if reasons := report.differing(kept):
+    if reasons := report.differing(stored):
         log(f"hashes cannot be compared, for {'; '.join(reasons)}. Measure it here: seqzoo reproduce {system}")
         return False
-    again = report.measure(system, kept.get("quick", False), log)
-    changed = report.changed(kept, again)
+    again = report.measure(system, stored.get("quick", False), log)
+    changed = report.changed(stored, again)
     if changed:
         log(f"the weights of {len(changed)} models differ from those that were kept: {'; '.join(changed)}")
         return False
-    log(f"the weights of all {sum(map(len, kept['weights'].values()))} models are those that were kept, bit for bit")
+    log(f"the weights of all {sum(map(len, stored['weights'].values()))} models are those that were kept, bit for bit")
     return True
 
 
@@ -105,14 +105,14 @@ def table(report, width):
         paper, ours = (textwrap.wrap(text, each) for text in (row["paper"], row["ours"] + seeds))
         for at in range(max(len(paper), len(ours))):
             cells = (side[at] if at < len(side) else "" for side in (paper, ours))
-            held = "" if at else "yes" if row["holds"] else "no"
-            lines.append("  ".join(["", *(f"{cell:<{each}}" for cell in cells), held]).rstrip())
+            mark = "" if at else "yes" if row["holds"] else "no"
+            lines.append("  ".join(["", *(f"{cell:<{each}}" for cell in cells), mark]).rstrip())
         lines.append("")
     return "\n".join(lines)
 
 
-def total(made):
+def summarise(reports):
     """One line for all systems."""
-    held = [row["holds"] for each in made for row in each["claims"]]
-    minutes = sum(each["seconds"] for each in made) / 60
-    return f"{sum(held)} of {len(held)} claims hold; {minutes:.1f} minutes of processor time."
+    marks = [row["holds"] for each in reports for row in each["claims"]]
+    minutes = sum(each["seconds"] for each in reports) / 60
+    return f"{sum(marks)} of {len(marks)} claims hold; {minutes:.1f} minutes of processor time."

@@ -119,11 +119,11 @@ def main(args):
         if len(args.texts) != 1:
             raise ValueError(f"--plot-attention draws the map of exactly one text; received {len(args.texts)}.")
         figures.check(args.plot_attention)
-    options = _options(args)
+    options = _read_options(args)
     run_corpus.check(args)
     run_server.check(args)
-    runtime = run_server.open_client(args) if args.server else _open(args)
-    options |= _sentences(args, runtime)
+    runtime = run_server.open_client(args) if args.server else _open_runtime(args)
+    options |= _choose_sentences(args, runtime)
     if args.out:
         return run_corpus.run(runtime, args, options)
     attention = runtime.attention(args.texts[0], args.beam) if args.plot_attention else None
@@ -139,7 +139,7 @@ def main(args):
     return 1 if refused else 0
 
 
-def _open(args):
+def _open_runtime(args):
     return Runtime(
         locate(args.directory),
         threads=args.threads,
@@ -150,18 +150,18 @@ def _open(args):
     )
 
 
-def _options(args):
+def _read_options(args):
     """The options of `Runtime.run` that were given."""
-    drawn = {name: value for name in DRAWN if (value := getattr(args, name)) is not None}
-    if drawn and not args.sample:
-        flags = ", ".join(map(shared.flag, drawn))
+    sampling = {name: value for name in DRAWN if (value := getattr(args, name)) is not None}
+    if sampling and not args.sample:
+        flags = ", ".join(map(shared.flag, sampling))
         raise ValueError(f"{flags} is about sampling: give --sample, too, or leave it out.")
-    given = ("beam", "n_best", "length", "min_confidence", "words")
-    options = {name: value for name in given if (value := getattr(args, name)) is not None}
-    return options | shared.given_rules(args) | ({"sampling": Sampling(**drawn)} if args.sample else {})
+    names = ("beam", "n_best", "length", "min_confidence", "words")
+    options = {name: value for name in names if (value := getattr(args, name)) is not None}
+    return options | shared.given_rules(args) | ({"sampling": Sampling(**sampling)} if args.sample else {})
 
 
-def _sentences(args, runtime):
+def _choose_sentences(args, runtime):
     """The option by which a translator runs each sentence of a text by itself; none where it does not."""
     several = args.n_best is not None or args.sample
     if args.sentences == "on" and several:
@@ -181,15 +181,15 @@ def _answer_all(runtime, args, options):
     """Answer chunk by chunk, so that a long file needs little memory. Returns the numbers of texts and of refusals."""
     if sys.stdout is None:
         raise OSError("standard output is closed. Leave it open, or write the answers to a file with --file and --out.")
-    unit, blocks = _blocks(args)
+    unit, blocks = _read_blocks(args)
     show = answers.record if args.json else answers.line
     several = args.n_best or len(args.texts) == 1  # whether an answer may have several lines
     kind, done, refused, overlong = KINDS[runtime.kind], 0, 0, 0
-    ask = run_corpus.asking(runtime, options, lambda number, result: run_corpus.tell(unit, number, result))
+    ask = run_corpus.make_ask(runtime, options, lambda number, result: run_corpus.report(unit, number, result))
     for block in blocks:
         for number, (text, result) in enumerate(zip(block.texts, ask(block), strict=True), block.number + 1):
             line = show(kind, number, text, result, args.n_best)
-            print(line if args.json else answers.harmless(line, "\t\r\n" if several else "\t"))
+            print(line if args.json else answers.escape_breaks(line, "\t\r\n" if several else "\t"))
             refused += result.error is not None
             overlong += ", at most " in (result.error or "")
         sys.stdout.flush()
@@ -200,35 +200,35 @@ def _answer_all(runtime, args, options):
     return done, refused
 
 
-def _blocks(args):
-    """What a text is called, and the texts in `Block`s."""
+def _read_blocks(args):
+    """`(unit, blocks)`: what a text is called in messages, and the texts in `Block`s."""
     if args.texts:
         return "text", [Block(0, args.texts, 0)]
     if args.file and is_parquet(args.file):
         rows = Rows(args.file, columns=args.column or ())
         return rows.unit, rows.blocks()
-    return "line", _lines(args.file)
+    return "line", _read_lines(args.file)
 
 
-def _lines(path):
+def _read_lines(path):
     if not path:
         if sys.stdin is None:  # it is closed
             return
-        yield from _chunks(sys.stdin.buffer, 1 if sys.stdin.isatty() else CHUNK)
+        yield from _read_chunks(sys.stdin.buffer, 1 if sys.stdin.isatty() else CHUNK)
         return
     with readable(path), OPENERS.get(Path(path).suffix.lower(), open)(path, "rb") as file:
-        yield from _chunks(file, CHUNK)
+        yield from _read_chunks(file, CHUNK)
 
 
-def _chunks(file, size):
+def _read_chunks(file, size):
     """`Block`s of at most `size` lines. Only a newline ends a line. A byte that is not UTF-8 becomes a lone surrogate,
     for which only its own line is refused."""
-    chunk, held, done, encoding = [], 0, 0, "utf-8-sig"
+    chunk, size_read, done, encoding = [], 0, 0, "utf-8-sig"
     for line in file:
         chunk.append(line.decode(encoding, "surrogateescape").rstrip("\r\n"))
-        held, encoding = held + len(line), "utf-8"
-        if len(chunk) == size or held > CHUNK_BYTES:
+        size_read, encoding = size_read + len(line), "utf-8"
+        if len(chunk) == size or size_read > CHUNK_BYTES:
             yield Block(done, chunk, 0)
-            chunk, held, done = [], 0, done + len(chunk)
+            chunk, size_read, done = [], 0, done + len(chunk)
     if chunk:
         yield Block(done, chunk, 0)

@@ -16,7 +16,7 @@ from serving.kinds import KINDS
 from . import answers
 from .progress import Progress
 
-TOLD = 20  # texts without an answer that are told of, each with its reason
+MOST_REPORTED = 20  # texts without an answer that are reported, each with its reason
 REFUSED = "\udcff"  # a text that nothing answers, in the place of one that cannot be asked
 
 
@@ -43,9 +43,9 @@ def check(args):
     Raises:
         ValueError: the options do not go together, or `check_target` refuses the file of the answers.
     """
-    given = [f"--{name}" for name in ("shard", "resume") if getattr(args, name)]
-    if given and not args.out:
-        raise ValueError(f"{given[0]} is about a file of answers: give --out OUT, too.")
+    flags = [f"--{name}" for name in ("shard", "resume") if getattr(args, name)]
+    if flags and not args.out:
+        raise ValueError(f"{flags[0]} is about a file of answers: give --out OUT, too.")
     if args.column and not (args.file and is_parquet(args.file)):
         raise ValueError("--column names a column of a Parquet file: give one with --file IN.parquet.")
     if not args.out:
@@ -85,13 +85,13 @@ def open_source(args):
 
 def run(runtime, args, options):
     """Answer the texts of `--file` into `--out`, and return the exit status: 1 if a text is not answered, else 0."""
-    runtime.run([], **options)  # wrong options are told before anything is written
+    runtime.run([], **options)  # refuses wrong options before anything is written
     out, shard, source = target(args), shard_of(args), open_source(args)
     if shard.count == 1 and source.begin == source.end:
         raise ValueError(f"no input: {args.file} holds no {source.unit}.")
     form = _form(args, runtime, source)
-    progress, told = Progress(source.unit), itertools.count(1)
-    ask = asking(runtime, options, lambda number, result: _tell_first(source.unit, number, result, next(told)))
+    progress, numbers = Progress(source.unit), itertools.count(1)
+    ask = make_ask(runtime, options, lambda number, result: _report_first(source.unit, number, result, next(numbers)))
     identity = {"model": runtime.identity, "options": _options(args, options)}
     try:
         done = process(
@@ -106,8 +106,8 @@ def run(runtime, args, options):
     except (KeyboardInterrupt, OSError) as stop:
         progress.close()
         why = "interrupted" if isinstance(stop, KeyboardInterrupt) else f"{out}: {stop.strerror or stop}"
-        said = f"{why}; what is answered is kept, and the same command with --resume goes on"
-        raise type(stop)(said) from stop
+        message = f"{why}; what is answered is kept, and the same command with --resume goes on"
+        raise type(stop)(message) from stop
     finally:
         progress.close()
     _summary(out, shard, args, done, progress)
@@ -128,11 +128,11 @@ def _form(args, runtime, source):
         return NumpyForm(len(runtime.run(["a"])[0].answer))
     show = answers.record if args.json else answers.line
 
-    def shown(number, text, result):
-        said = show(kind, number, text, result, args.n_best)
-        return said if args.json or args.n_best else answers.harmless(said)
+    def show_answer(number, text, result):
+        line = show(kind, number, text, result, args.n_best)
+        return line if args.json or args.n_best else answers.escape_breaks(line)
 
-    return TextForm(args.out, shown, "json" if args.json else "plain")
+    return TextForm(args.out, show_answer, "json" if args.json else "plain")
 
 
 def _options(args, options):
@@ -143,17 +143,17 @@ def _options(args, options):
     return identity | ({"shortlist": True} if args.shortlist else {})
 
 
-def asking(runtime, options, tell):
+def make_ask(runtime, options, tell):
     """A function from a `Block` to its results; `tell(number, result)` is called for those with an error or warning."""
 
     def ask(block):
         texts = [REFUSED if place in block.errors else text for place, text in enumerate(block.texts)]
-        more = dict(options)
-        if "sampling" in more:
-            more["sampling"] = dataclasses.replace(more["sampling"], first=block.number)
-        results = runtime.run(texts, **more)
-        for place, wrong in block.errors.items():
-            results[place] = dataclasses.replace(results[place], error=wrong)
+        run_options = dict(options)
+        if "sampling" in run_options:
+            run_options["sampling"] = dataclasses.replace(run_options["sampling"], first=block.number)
+        results = runtime.run(texts, **run_options)
+        for place, error in block.errors.items():
+            results[place] = dataclasses.replace(results[place], error=error)
         for place, result in enumerate(results, 1):
             if result.error or result.warning:
                 tell(block.number + place, result)
@@ -162,16 +162,16 @@ def asking(runtime, options, tell):
     return ask
 
 
-def tell(unit, number, result):
+def report(unit, number, result):
     """Say on standard error why a text is not answered, or what its warning is."""
-    said = f" is not answered: {result.error}" if result.error else f": {result.warning}"
-    print(f"seqzoo run: {unit} {number}{said}", file=sys.stderr)
+    message = f" is not answered: {result.error}" if result.error else f": {result.warning}"
+    print(f"seqzoo run: {unit} {number}{message}", file=sys.stderr)
 
 
-def _tell_first(unit, number, result, count):
-    if count <= TOLD:
-        tell(unit, number, result)
-    elif count == TOLD + 1:
+def _report_first(unit, number, result, count):
+    if count <= MOST_REPORTED:
+        report(unit, number, result)
+    elif count == MOST_REPORTED + 1:
         print("seqzoo run: further ones are not told; --json and Parquet have every reason", file=sys.stderr)
 
 
@@ -186,10 +186,10 @@ def _summary(out, shard, args, done, progress):
         print(f"{len(missing)} of {shard.count} parts are missing: {these}", file=sys.stderr)
         return
     first = shards.Shard(1, shard.count).name(args.out)
-    print(f"all {shard.count} parts are there; {together(args.out, first)}", file=sys.stderr)
+    print(f"all {shard.count} parts are there; {describe_joining(args.out, first)}", file=sys.stderr)
 
 
-def together(out, first):
+def describe_joining(out, first):
     """How the parts become one file."""
     parts = str(first).replace("-00001-of-", "-*-of-")
     if is_parquet(out):

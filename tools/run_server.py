@@ -9,7 +9,7 @@ from .shared import flag
 serving_client = later("serving.client")
 
 KEY = "SEQZOO_SERVER_KEY"  # a variable of the environment, because anybody on the machine may read a command line
-# What the server has decided, or does not tell.
+# Options of what a server has decided already, or does not send.
 LOCAL = (
     "precision",
     "overlong",
@@ -43,9 +43,9 @@ def check(args):
     """
     if args.timeout is not None and not args.server:
         raise ValueError("--timeout is about a server: give --server URL, too.")
-    given = [flag(name) for name in LOCAL if getattr(args, name)]
-    if args.server and given:
-        raise ValueError(f"{given[0]} is not for a server, which has opened the model already. Leave it out.")
+    flags = [flag(name) for name in LOCAL if getattr(args, name)]
+    if args.server and flags:
+        raise ValueError(f"{flags[0]} is not for a server, which has opened the model already. Leave it out.")
 
 
 def open_client(args):

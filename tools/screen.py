@@ -7,7 +7,7 @@ import sys
 LINES = "\n\t"  # what the lines and columns of an output are made of
 
 
-def shown(text, keep=""):
+def escape(text, keep=""):
     """What `zoo.core.escaping.shown` returns; `zoo` is imported only for a text that is not plain."""
     rest = text
     for each in keep:
@@ -20,7 +20,7 @@ def shown(text, keep=""):
 
 
 def log(line):
-    """Say how far a command is, on standard error, at once."""
+    """Write a line about the progress of a command to standard error, at once."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -51,7 +51,7 @@ class Screen:
 
     def write(self, text):
         start = text[:1] == "\r"
-        self.plain.write(text[:start] + shown(text[start:], LINES))
+        self.plain.write(text[:start] + escape(text[start:], LINES))
         return len(text)
 
     def __getattr__(self, name):
@@ -59,7 +59,7 @@ class Screen:
 
 
 @contextlib.contextmanager
-def screened():
+def screen_output():
     """A context in which standard output and standard error are `Screen`s."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (each and Screen(each) for each in before)

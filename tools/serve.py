@@ -114,7 +114,7 @@ def main(args):
     )
     for model in args.models:
         open_artefact(locate(model), verify=not args.no_verify)
-    from serving.server import door, models, process  # what is wrong was told before this, which takes seconds
+    from serving.server import door, models, process  # after all checks, because this takes seconds
 
     opening = models.Opening(args.threads, args.precision, not args.no_verify, args.overlong, args.shortlist)
     ports = args.host, args.http_port, args.grpc_port

@@ -42,7 +42,7 @@ LEAST_SURE = 0.05  # share of the answers that is left out because the teacher i
 COLUMNS = {"source": "source", "target": "target"}
 
 
-def taught(recipe, teacher, out, data, resume):
+def replace_answers(recipe, teacher, out, data, resume):
     """A recipe with the answers of a teacher in the place of those in its training data.
 
     In OUT/teacher are then sources.txt, each source once; answers.jsonl, what the teacher says to each; summary.json,
@@ -69,7 +69,7 @@ def taught(recipe, teacher, out, data, resume):
         claim(recipe, Path(out), resume)
     if folder.exists() and not resume:
         raise ValueError(f"{folder} holds answers already. Go on with --resume, choose another --out, or remove it.")
-    runtime = _opened(teacher, recipe, folder)
+    runtime = _open(teacher, recipe, folder)
     splits = _splits(recipe, data)
     examples, inputs = len(splits["train"]), dict.fromkeys(splits["train"].inputs)
     sources = [text for text in inputs if text.strip() and text.splitlines() == [text]]
@@ -78,15 +78,15 @@ def taught(recipe, teacher, out, data, resume):
     print(f"{teacher} answers {len(sources):,} sources, one for all that are the same", file=sys.stderr)
     _answer(runtime, folder)
     with open(folder / ANSWERS, encoding="utf-8") as file:
-        kept, left_out = chosen(list(map(json.loads, file)))
+        rows, left_out = choose(list(map(json.loads, file)))
     pairs = {name: zip(each.inputs, each.answers, strict=True) for name, each in splits.items()}
-    for name, each in (pairs | {"train": [(row["source"], row["target"]) for row in kept]}).items():
+    for name, each in (pairs | {"train": [(row["source"], row["target"]) for row in rows]}).items():
         lines = (json_text({"source": source, "target": target}) for source, target in each)
         write_text(folder / f"{name}.jsonl", "".join(f"{line}\n" for line in lines))
-    summary = {"teacher": runtime.identity, "examples": examples, "sources": len(sources), "kept": len(kept)}
+    summary = {"teacher": runtime.identity, "examples": examples, "sources": len(sources), "kept": len(rows)}
     write_json(folder / SUMMARY, summary | {"left_out": left_out})
     reasons = ", ".join(f"{count:,} {why}" for why, count in left_out.items()) or "none"
-    print(f"{folder}: {len(kept):,} of {len(sources):,} answers are learnt from; left out: {reasons}", file=sys.stderr)
+    print(f"{folder}: {len(rows):,} of {len(sources):,} answers are learnt from; left out: {reasons}", file=sys.stderr)
     files = {name: str(folder / f"{name}.jsonl") for name in splits}
     source, target = recipe.languages
     own = Files(**files, format="jsonl", columns=COLUMNS, source_language=source, target_language=target)
@@ -94,11 +94,11 @@ def taught(recipe, teacher, out, data, resume):
     return make(plain(structs.replace(recipe, data=own)))
 
 
-def _opened(teacher, recipe, folder):
+def _open(teacher, recipe, folder):
     """The teacher, which is of the recipe's task and languages, as far as they are known; a run is exported first."""
     if (Path(teacher) / RECIPE).is_file() and not (Path(teacher) / MANIFEST).is_file():
         _check_title(teacher, check_run(teacher).title, recipe)
-        teacher = _exported(teacher, folder / EXPORTED)
+        teacher = _export(teacher, folder / EXPORTED)
     runtime = Runtime(locate(teacher))
     title = runtime.manifest.get("task", "") if KINDS[runtime.kind].has_source else runtime.kind
     _check_title(teacher, title, recipe)
@@ -121,7 +121,7 @@ def _check_title(teacher, title, recipe):
         )
 
 
-def _exported(run, out):
+def _export(run, out):
     """The artefact of a run, which a process of its own writes: an export needs TensorFlow, whatever a training needs.
 
     Raises:
@@ -146,19 +146,19 @@ def _splits(recipe, data):
 
 
 def _answer(runtime, folder):
-    """Write ANSWERS, or what is missing of it."""
+    """Write ANSWERS; where a part of it is there, write the rest."""
     progress, source = Progress("source"), Lines(folder / SOURCES)
 
-    def shown(number, text, result):
-        said = {"source": text, "target": result.text, "score": result.score, "confidence": result.confidence}
-        return json_text(said | {"warning": result.warning, "error": result.error})
+    def show_answer(number, text, result):
+        record = {"source": text, "target": result.text, "score": result.score, "confidence": result.confidence}
+        return json_text(record | {"warning": result.warning, "error": result.error})
 
     try:
         process(
             source,
             folder / ANSWERS,
-            TextForm(ANSWERS, shown, "teacher"),
-            run_corpus.asking(runtime, {}, lambda number, result: None),
+            TextForm(ANSWERS, show_answer, "teacher"),
+            run_corpus.make_ask(runtime, {}, lambda number, result: None),
             identity={"model": runtime.identity},
             resume=True,
             report=lambda done, share: progress(done.texts, share),
@@ -167,7 +167,7 @@ def _answer(runtime, folder):
         progress.close()
 
 
-def chosen(rows):
+def choose(rows):
     """(the rows that are worth learning from, `{why: how many}` were left out).
 
     Args:
@@ -175,21 +175,21 @@ def chosen(rows):
     """
     answered = [row for row in rows if not row["error"] and row["target"].strip()]
     usual = statistics.median([len(row["target"]) / len(row["source"]) for row in answered] or [1.0])
-    left_out, kept = Counter(), []
+    left_out, good = Counter(), []
     for row in rows:
-        why = _wrong(row, usual)
+        why = _find_fault(row, usual)
         if why:
             left_out[why] += 1
         else:
-            kept.append(row)
-    by_confidence = sorted((row for row in kept if row["confidence"] is not None), key=lambda row: row["confidence"])
+            good.append(row)
+    by_confidence = sorted((row for row in good if row["confidence"] is not None), key=lambda row: row["confidence"])
     unsure = {id(row) for row in by_confidence[: int(LEAST_SURE * len(by_confidence))]}
     if unsure:
         left_out["of which the teacher is least sure"] = len(unsure)
-    return [row for row in kept if id(row) not in unsure], dict(left_out)
+    return [row for row in good if id(row) not in unsure], dict(left_out)
 
 
-def _wrong(row, usual):
+def _find_fault(row, usual):
     """Why an answer is not learnt from; None if it is. `usual` is how long answers are for each character."""
     if row["error"]:
         return "not answered"

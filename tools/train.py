@@ -80,10 +80,10 @@ def main(args):
     data, resume = args.data, folder.earlier_run(args.recipe, out, args.resume)
     try:
         if args.teacher:
-            recipe, data = teacher.taught(recipe, args.teacher, out, data, resume), None
+            recipe, data = teacher.replace_answers(recipe, args.teacher, out, data, resume), None
         summary = runs.train(recipe, out, data=data, resume=resume, devices=args.devices)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(how_to_go_on(args, out, recipe.training.steps)) from None
+        raise KeyboardInterrupt(describe_resuming(args, out, recipe.training.steps)) from None
     if args.json:
         print(json_text(summary))
         return 0
@@ -114,28 +114,28 @@ def _series(args, recipe, out):
             trials = repeats.sweep(args.recipe, args.sweep, [*args.set, f"name={recipe.name}"], args.imports)
             summary = repeats.search(trials, out, args.data, args.resume)
     except repeats.Stopped as stop:
-        raise KeyboardInterrupt(how_to_go_on(args, stop.directory, stop.steps, f" in {stop.place}")) from None
+        raise KeyboardInterrupt(describe_resuming(args, stop.directory, stop.steps, f" in {stop.place}")) from None
     print(json_text(summary) if args.json else table(summary))
     if args.sweep and not args.json:
         print(f"{out}: {summary['best']}, the best by {summary['monitor']}")
     return 0
 
 
-def how_to_go_on(args, out, steps, place=""):
+def describe_resuming(args, out, steps, place=""):
     """A message about what an interrupted training has saved, with the command that continues it."""
     step = 0
     if (out / "checkpoint").is_dir():  # without a checkpoint, Keras need not be imported
         step = training.saved_step(out)
     saved = f"{out} is saved at step {step:,} of {steps:,}" if step else "nothing of the training was saved yet"
-    given = [
+    options = [
         ("--data", args.data),
         ("--teacher", args.teacher),
         ("--out", args.out),
         *(("--set", each) for each in args.set),
     ]
-    given += [("--import", each) for each in args.imports]
-    given += [("--devices", args.devices and str(args.devices))]
-    given += [("--seeds", args.seeds and str(args.seeds)), *(("--sweep", each) for each in args.sweep)]
-    command = ["seqzoo", "train", args.recipe, *(word for pair in given if pair[1] for word in pair)]
+    options += [("--import", each) for each in args.imports]
+    options += [("--devices", args.devices and str(args.devices))]
+    options += [("--seeds", args.seeds and str(args.seeds)), *(("--sweep", each) for each in args.sweep)]
+    command = ["seqzoo", "train", args.recipe, *(word for pair in options if pair[1] for word in pair)]
     command += ["--json"] if args.json else []
     return f"interrupted{place}; {saved}. Continue with: {shlex.join([*command, '--resume'])}"

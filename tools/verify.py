@@ -23,7 +23,7 @@ def add_arguments(parser):
 
 
 def main(args):
-    path = _whole(args.directory)
+    path = _find_whole(args.directory)
     shared.bring_imports(args)
     report = verifying.verify(path, log=log)
     if args.json:
@@ -35,7 +35,7 @@ def main(args):
     return 0
 
 
-def _whole(name):
+def _find_whole(name):
     """The artefact in a folder, or all files of the model of that name."""
     model = shared.find_model(name)
     if model is None:

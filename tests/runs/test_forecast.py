@@ -43,15 +43,15 @@ def environment(monkeypatch):
 
 
 def test_a_forecast_is_told_in_lines():
-    said = forecast.described(FOUND).split("\n")
+    said = forecast.describe(FOUND).split("\n")
     assert said[0].startswith("mine on one NVIDIA L4 (a data sheet)") and len(said) == 8
     assert "64 x 24 + 12 tokens" in said[2] and "25% of the steps: 2.5 mega floating-point operations, 80%" in said[2]
     assert "3.2 tera" in said[3] and said[1].split() == ["parameters", "1,234,567,", "computed", "in", "float32"]
-    assert "1,234,567, of which 89 are trained, computed" in forecast.described(FOUND | {"trained": 89})
+    assert "1,234,567, of which 89 are trained, computed" in forecast.describe(FOUND | {"trained": 89})
     assert "about 30.0 GiB of 24.0 GiB, so it does not fit: lower training.batch_size" in said[4]
     assert "150 ms, if matrix products reach 40% of the peak" in said[5] and "milliseconds" not in said[5]
     assert "100,000 steps" in said[6] and "4.2 hours" in said[6]
-    assert "milliseconds" in forecast.described(FOUND | {"step_seconds": 1e-4})
+    assert "milliseconds" in forecast.describe(FOUND | {"step_seconds": 1e-4})
 
 
 def test_the_command_knows_every_accelerator():

@@ -155,7 +155,7 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch, capsys):
 )
 def test_one_install_brings_all_that_a_command_needs(chosen, module, remedy):
     error = ModuleNotFoundError(f"No module named {module!r}", name=module)
-    assert cli._missing(error, chosen) == f"{module} is not installed: pip install {remedy}"
+    assert cli._describe_missing(error, chosen) == f"{module} is not installed: pip install {remedy}"
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from tools import cli
-from tools.plot import by_length, distinct
+from tools.plot import draw_by_length, short_names
 from zoo import scores
 
 HEAD = "step,loss,learning_rate,tokens_per_second,valid_nll,valid_perplexity,valid_accuracy\n"
@@ -42,7 +42,7 @@ def test_counts_of_sentences_are_shown_where_all_runs_have_the_same(tmp_path):
     folders = [Path(run_folder(tmp_path / name, lengths=[count])) for name, count in (("a", 20), ("b", 20), ("c", 30))]
     for runs, shown in ((folders[:2], "source length\n(sentences: 1-5: 20)"), (folders, "source length")):
         axes = figure.add_subplot()
-        by_length(axes, runs)
+        draw_by_length(axes, runs)
         assert axes.get_xlabel() == shown
 
 
@@ -117,6 +117,6 @@ def test_scores_and_confusions_are_drawn_from_kept_answers(tmp_path, capsys):
 
 
 def test_runs_of_one_name_are_told_apart_by_their_paths():
-    assert distinct(["x/a", "x/b/"]) == ["a", "b"] and distinct(["r/x/a", "r/y/a"]) == ["x/a", "y/a"]
-    assert distinct(["/x/a", "/x/a"]) == ["/x/a", "/x/a"]
-    assert distinct(["x/a", "x/a"]) == ["x/a", "x/a"]  # one run, given twice
+    assert short_names(["x/a", "x/b/"]) == ["a", "b"] and short_names(["r/x/a", "r/y/a"]) == ["x/a", "y/a"]
+    assert short_names(["/x/a", "/x/a"]) == ["/x/a", "/x/a"]
+    assert short_names(["x/a", "x/a"]) == ["x/a", "x/a"]  # one run, given twice

@@ -162,7 +162,7 @@ def test_what_is_left_out_is_counted_by_its_reason():
         row("a" * 40, "b" * 60, 0.02),
     ]
     edges = [row("a" * 40, "b" * 130), row("a" * 40, "b" * 25), row("ja", "yes of course")]
-    kept, left_out = teacher.chosen([*good, *bad, *edges])
+    kept, left_out = teacher.choose([*good, *bad, *edges])
     assert kept == [*good, *edges]
     assert left_out == {
         "not answered": 1,
@@ -173,4 +173,4 @@ def test_what_is_left_out_is_counted_by_its_reason():
         "of which the teacher is least sure": 2,
     }
     unknown = [row("a", "b", None) for _ in range(40)]
-    assert teacher.chosen(unknown) == (unknown, {}) and teacher.chosen([]) == ([], {})
+    assert teacher.choose(unknown) == (unknown, {}) and teacher.choose([]) == ([], {})

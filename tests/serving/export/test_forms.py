@@ -101,7 +101,7 @@ def test_a_form_that_cannot_search_refuses_a_model_that_searches(models, tokeniz
 def test_what_is_not_installed_is_told_before_anything_is_read(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     (tmp_path / "recipe.toml").touch()
-    monkeypatch.setattr("tools.export._run", lambda *_: (None, "a", lambda: None))
+    monkeypatch.setattr("tools.export._prepare_run", lambda *_: (None, "a", lambda: None))
     assert cli.main(["export", str(tmp_path), "--form", "litert"]) == 1
     assert "pip install 'seqzoo[litert]'" in capsys.readouterr().err
 

@@ -20,7 +20,7 @@ from tests.serving import fake_artefact
 from tests.serving.hub import echo
 from tests.tasks import runs
 from tools import cli
-from tools.list_models import described
+from tools.list_models import describe
 from zoo.recipes import kept
 
 QUICK = tuple(part for part in PARTS if part != "parity")  # the parity of what is made by hand does not hold
@@ -83,7 +83,7 @@ def test_scores_of_other_examples_go_from_a_run_to_cards_and_lists(whole, tmp_pa
         "| captions | 1,000 | BLEU | 16.21 | 15.00 to 17.50 |" in text
         and "| news&#124;2027 | 1,000 | BLEU | 2.00" in text
     )
-    lines = list(described(entry | {"elsewhere": scores["elsewhere"]}, "here"))
+    lines = list(describe(entry | {"elsewhere": scores["elsewhere"]}, "here"))
     assert any(line.startswith("elsewhere") and "captions: bleu 16.213" in line for line in lines)
 
 
