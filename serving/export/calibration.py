@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from serving.export.onnx.graphs import required
+from serving.export.onnx.graphs import required_inputs
 from serving.export.onnx.ranges import keys_of, observe
 from serving.export.onnx.weights import INSIDE
 from serving.export.sizes import TEXTS, TOKENS
@@ -37,7 +37,7 @@ class Calibration:
         self.ranges |= {key: self.stored[key] for key in sorted(keys & self.stored.keys())}
         missing = keys - self.ranges.keys()
         feeds = self._feeds(name) if missing else []
-        if feeds and set(required(graph.graph)) <= feeds[0].keys():
+        if feeds and set(required_inputs(graph.graph)) <= feeds[0].keys():
             kind = "validation texts" if self.kind.settings.calibration else "example texts and random ids"
             self.log(f"finding the ranges of int8 with {len(feeds)} {kind}")
             self.ranges = observe(graph, feeds, weights) | self.ranges

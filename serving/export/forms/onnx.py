@@ -131,7 +131,7 @@ def _write_graph(kind, graph, path, weights, file):
     """Write a graph; `file` is that of the weights, or None where they are in the graph."""
     storage = kind.settings.storage
     graph = naming.compact(graph if storage == "float32" else narrowing.narrow(graph, storage, weights))
-    convert.write(graph if file is None else file.referring(graph, weights), path)
+    convert.write(graph if file is None else file.refer(graph, weights), path)
 
 
 def _copy_graph(name, directory, target):

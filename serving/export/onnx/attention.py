@@ -10,7 +10,7 @@ import contextlib
 import tensorflow as tf
 
 from serving.export.onnx.markers import onnx_op
-from serving.export.onnx.patches import replaced
+from serving.export.onnx.patches import replace
 from zoo.attention import MultiHeadAttention
 from zoo.attention.base import sees_any
 from zoo.core.masks import MASKED
@@ -24,7 +24,7 @@ def native_attention():
 
     A cache of static size is traced as it is: the operator only supports a cache that grows.
     """
-    with replaced(MultiHeadAttention, mix=_mix, mix_all=_mix_all, extend=_extend):
+    with replace(MultiHeadAttention, mix=_mix, mix_all=_mix_all, extend=_extend):
         yield
 
 
@@ -55,17 +55,17 @@ def _extend(layer, query, key, value, cache, seen, write_index, bias=None):
     if write_index is not None:
         return extend(layer, query, key, value, cache, seen, write_index, bias)
     bias = bias if seen is None else _bias(seen, query, bias)
-    held = query.shape[0], layer.num_heads, None, layer.head_dim
+    shape = query.shape[0], layer.num_heads, None, layer.head_dim
     inputs = [query, key, value, None, None, bias, cache["keys"], cache["values"]]
-    mixed, keys, values = _attention(layer, inputs, [query.shape, held, held])
+    mixed, keys, values = _attention(layer, inputs, [query.shape, shape, shape])
     return mixed, {"keys": keys, "values": values}
 
 
 def _attention(layer, inputs, shapes, **attributes):
-    given = max(index for index, each in enumerate(inputs) if each is not None) + 1
+    count = max(index for index, each in enumerate(inputs) if each is not None) + 1
     return onnx_op(
         "MultiHeadAttention",
-        inputs[:given],
+        inputs[:count],
         ["float32"] * len(shapes),
         shapes,
         "com.microsoft",

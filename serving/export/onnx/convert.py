@@ -19,7 +19,7 @@ from serving.export.onnx.frozen import freeze, restore
 from serving.export.onnx.functions import resolve_functions
 from serving.export.onnx.graphs import walk
 from serving.export.onnx.operators import native_operators
-from serving.export.onnx.patches import replaced
+from serving.export.onnx.patches import replace
 from serving.export.onnx.recurrent import native_recurrent
 from serving.export.onnx.weights import INSIDE
 from serving.runtime.errors import ConversionError
@@ -92,7 +92,7 @@ def native():
 def load(model, weights=INSIDE):
     """An onnxruntime session for a `ModelProto` whose arrays are in `weights`, one thread, CPU."""
     options = session_options(1)
-    held = weights.give(options, model)  # noqa: F841  must live until the session is made
+    arrays = weights.give(options, model)  # noqa: F841  must live until the session is made
     return open_graph(model.SerializeToString(), options)
 
 
@@ -138,7 +138,7 @@ def _to_onnx(concrete, signature, weights):
     outputs = {name: tensor.name for name, tensor in concrete.structured_outputs.items()}
     renames = dict(zip(inputs, (spec.name for spec in signature.inputs), strict=True))
     renames.update({tensor: name for name, tensor in outputs.items()})
-    with _errors_of_tf2onnx() as errors, _mended(), tf.device("/cpu:0"):
+    with _errors_of_tf2onnx() as errors, _patch_tf2onnx(), tf.device("/cpu:0"):
         frozen, values = freeze(concrete, inputs, outputs.values())
         with tf.Graph().as_default() as graph:
             tf.import_graph_def(frozen, name="")
@@ -153,7 +153,7 @@ def _to_onnx(concrete, signature, weights):
                 continue_on_error=True,
             )
         _refuse(errors, signature, concrete.graph)
-        with replaced(Graph, update_proto=lambda graph: None):  # which `make_model` does at the end, once for all
+        with replace(Graph, update_proto=lambda graph: None):  # which `make_model` does at the end, once for all
             parsed = optimizer.optimize_graph(parsed, catch_errors=False, optimizers=OPTIMIZERS)
         model = parsed.make_model(signature.name)
     restore(model, values, weights)
@@ -161,17 +161,17 @@ def _to_onnx(concrete, signature, weights):
 
 
 @contextlib.contextmanager
-def _mended():
+def _patch_tf2onnx():
     """A context in which three functions of tf2onnx are replaced."""
     with (
-        replaced(controlflow, prefix_graph=_prefix_graph),
-        replaced(tfonnx, resolve_functions=resolve_functions),
-        replaced(Graph, extract_sub_graph_nodes=_needed),
+        replace(controlflow, prefix_graph=_prefix_graph),
+        replace(tfonnx, resolve_functions=resolve_functions),
+        replace(Graph, extract_sub_graph_nodes=_find_needed),
     ):
         yield
 
 
-def _needed(graph, outputs_name, input_checker=None, remove_unused_inputs=True):
+def _find_needed(graph, outputs_name, input_checker=None, remove_unused_inputs=True):
     """Replaces the method that finds the nodes behind outputs: the original walks through the graph for each output."""
     waiting = [*outputs_name, *(() if remove_unused_inputs else (each.output[0] for each in graph.inputs))]
     needed = set()
@@ -187,8 +187,8 @@ def _prefix_graph(graph, scope, rename=controlflow.prefix_graph):
     """Replaces the function that renames the nodes of a branch: the original loses the domain of the operators."""
     domains = [node.domain for node in graph.get_nodes() if not node.is_graph_input()]
     rename(graph, scope)
-    renamed = [node for node in graph.get_nodes() if not node.is_graph_input()]
-    for node, domain in zip(renamed, domains, strict=True):
+    nodes = [node for node in graph.get_nodes() if not node.is_graph_input()]
+    for node, domain in zip(nodes, domains, strict=True):
         node.domain = domain
 
 
@@ -216,10 +216,10 @@ def _refuse(errors, signature, graph):
     unmapped = sorted({log.args[1] for log in errors if log.msg.startswith("Tensorflow op")})
     failed = [str(log.exc_info[1]) for log in errors if log.exc_info]
     where = places(graph, unmapped)
-    named = [f"{kind} ({where[kind]})" if where.get(kind) else kind for kind in unmapped]
+    kinds = [f"{kind} ({where[kind]})" if where.get(kind) else kind for kind in unmapped]
     raise ConversionError(
         f"Signature {signature.name!r} cannot be exported: expected operations with an ONNX form, "
-        f"received {', '.join([*named, *failed]) or errors[0].getMessage()}. Write the model "
+        f"received {', '.join([*kinds, *failed]) or errors[0].getMessage()}. Write the model "
         "without them or give them a handler."
     )
 
@@ -233,9 +233,9 @@ def _declare(graph, signature):
 
 def _drop_unused_domains(model):
     used = {node.domain for graph in walk(model.graph) for node in graph.node} | {""}
-    kept = [opset for opset in model.opset_import if opset.domain in used]
+    opsets = [opset for opset in model.opset_import if opset.domain in used]
     del model.opset_import[:]
-    model.opset_import.extend(kept)
+    model.opset_import.extend(opsets)
 
 
 def places(graph, kinds):
@@ -251,7 +251,7 @@ def places(graph, kinds):
 
 
 def operations(graph, seen=()):
-    """Those of a graph and of the functions that it calls, as far as they were traced with it."""
+    """The operations of a graph and of the functions that it calls, as far as they were traced with it."""
     yield from graph.get_operations()
     for function in getattr(graph, "_functions", {}).values():
         inner = getattr(function, "graph", None)
@@ -260,15 +260,15 @@ def operations(graph, seen=()):
 
 
 def place(operation):
-    """Of one operation."""
+    """`"file:line, code"` of one operation; None where no line of it is of the model."""
     for frame in reversed(list(operation.traceback or ())):
-        if not passed_through(frame.filename):
+        if not is_foreign(frame.filename):
             return f"{frame.filename}:{frame.lineno}, {linecache.getline(frame.filename, frame.lineno).strip()!r}"
     return None
 
 
-def passed_through(filename):
-    """Whether a line of this file says nothing of the model."""
+def is_foreign(filename):
+    """Whether a file is not one of the model's: of Python, Keras, TensorFlow or `serving`."""
     path = Path(filename).resolve()
     of_python = path.is_relative_to(PYTHON) and not {"site-packages", "dist-packages"} & set(path.parts)
     return filename.startswith("<") or of_python or any(map(path.is_relative_to, (*LIBRARIES, SERVING)))

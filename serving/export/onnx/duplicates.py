@@ -12,24 +12,24 @@ from serving.export.onnx.weights import is_beside
 SMALL = 1024  # bytes of a constant that is compared with others
 
 
-def merge_duplicates(graph, known=None):
+def merge_duplicates(graph, first_names=None):
     """Merge duplicates in the graph, whose nodes must be sorted, and in every graph inside it."""
-    known = dict(known or {})  # the key of a node or a constant -> the names of its values
-    _merge_constants(graph, known)
+    first_names = dict(first_names or {})  # the key of a node or a constant -> the names of its values
+    _merge_constants(graph, first_names)
     outputs = {value.name for value in graph.output}
-    names, kept = {}, []
+    names, nodes = {}, []
     for node in graph.node:
         node.input[:] = [names.get(name, name) for name in node.input]
         for body in bodies(node):
             rename_reads(body, names)
-            merge_duplicates(body, known)
+            merge_duplicates(body, first_names)
         key = _key(node)
-        first = known.setdefault(key, list(node.output)) if key else list(node.output)
+        first = first_names.setdefault(key, list(node.output)) if key else list(node.output)
         if first == list(node.output) or outputs.intersection(node.output):
-            kept.append(node)
+            nodes.append(node)
         else:
             names.update(zip(node.output, first, strict=True))
-    replace_nodes(graph, kept)
+    replace_nodes(graph, nodes)
 
 
 def _key(node):
@@ -40,14 +40,14 @@ def _key(node):
     return node.domain, node.op_type, tuple(node.input), tuple(attributes), tuple(map(bool, node.output))
 
 
-def _merge_constants(graph, known):
+def _merge_constants(graph, first_names):
     names = {}
     for tensor in graph.initializer:
         if is_beside(tensor):
             continue
         value = numpy_helper.to_array(tensor)
         if value.nbytes <= SMALL and value.dtype != object:
-            (first,) = known.setdefault((value.dtype.str, value.shape, value.tobytes()), [tensor.name])
+            (first,) = first_names.setdefault((value.dtype.str, value.shape, value.tobytes()), [tensor.name])
             names[tensor.name] = first
     rename_reads(graph, names)
     drop_unread_initializers(graph)

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from serving.export.onnx.graphs import RANDOM, bodies, reads, replace_nodes
+from serving.export.onnx.graphs import RANDOM, bodies, read_names, replace_nodes
 from serving.export.onnx.weights import INSIDE
 
 SMALL = 4096  # bytes by which folding a node may always enlarge the file
@@ -29,8 +29,8 @@ def fold_constants(graph, opset, whatever_it_costs=(), weights=INSIDE):
     inputs = {value.name for value in graph.input}  # one with an initializer may be given another value
     constants = {each.name: weights.array(each) for each in graph.initializer if each.name not in inputs}
     outputs = {value.name for value in graph.output}
-    readers = Counter(name for node in graph.node for name in reads(node))
-    kept = []
+    readers = Counter(name for node in graph.node for name in read_names(node))
+    remaining = []
     for node in graph.node:
         values = {}
         if _is_foldable(node, constants, outputs):
@@ -40,10 +40,10 @@ def fold_constants(graph, opset, whatever_it_costs=(), weights=INSIDE):
             if added > freed + SMALL and node.op_type not in whatever_it_costs:
                 values = {}
         if not values:
-            kept.append(node)
+            remaining.append(node)
         constants.update(values)
         graph.initializer.extend(weights.tensor(value, name) for name, value in values.items())
-    replace_nodes(graph, kept)
+    replace_nodes(graph, remaining)
 
 
 def _is_foldable(node, constants, outputs):

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tensorflow.python.framework import convert_to_constants as constants
 from tf2onnx import tf_loader
 
-from serving.export.onnx.patches import replaced
+from serving.export.onnx.patches import replace
 from serving.export.onnx.weights import INSIDE
 
 LARGE = 1024  # bytes; smaller float constants stay in the graph
@@ -33,7 +33,7 @@ def freeze(concrete, inputs, outputs):
     # The first part of `convert_variables_to_constants_v2`, which would then wrap the graph with its weights again.
     data = _Variables(concrete, lower_control_flow=False, aggressive_inlining=True)
     variables = {name: each.numpy for name, each in data.tensor_data.items()}
-    with replaced(constants.tensor_util, make_tensor_proto=_without_large_values):
+    with replace(constants.tensor_util, make_tensor_proto=_without_large_values):
         graph_def, _ = constants._replace_variables_by_constants(data)
     weights = {f"{node.name}:0": _take(node, variables) for node in graph_def.node if _is_weight(node)}
     with tf.Graph().as_default() as graph:
@@ -44,9 +44,9 @@ def freeze(concrete, inputs, outputs):
 
 def restore(model, values, weights=INSIDE):
     """Turn the inputs that `freeze` added into initializers of the ONNX model, whose arrays will be in `weights`."""
-    kept = [value for value in model.graph.input if value.name not in values]
+    inputs = [value for value in model.graph.input if value.name not in values]
     del model.graph.input[:]
-    model.graph.input.extend(kept)
+    model.graph.input.extend(inputs)
     model.graph.initializer.extend(weights.tensor(value, name) for name, value in values.items())
 
 

@@ -20,14 +20,14 @@ LOOPS = {"While", "StatelessWhile"}  # what they are given may grow: what they g
 
 def resolve_functions(graph):
     """The functions that a graph calls, those that others call first; tf2onnx finds them by their names, too."""
-    held, waiting, bodies, calls = graph._functions, list(_called(graph).items()), {}, {}
+    functions, waiting, bodies, calls = graph._functions, list(_find_called(graph).items()), {}, {}
     while waiting:
         name, shapes = waiting.pop()
         if name in bodies:
             continue
-        bodies[name] = _body(held[name].definition, shapes)
+        bodies[name] = _body(functions[name].definition, shapes)
         set_function(name, bodies[name])
-        inner = _called(bodies[name])
+        inner = _find_called(bodies[name])
         calls[name] = inner.keys()
         waiting += inner.items()
     return [bodies[name] for name in TopologicalSorter(calls).static_order()]
@@ -42,13 +42,13 @@ def _body(definition, shapes):
     return function_def_to_graph(definition, input_shapes=shapes)
 
 
-def _called(graph):
+def _find_called(graph):
     """`{name of a function: the shapes of its arguments}` of those that a graph calls."""
     functions = {}
     for operation in graph.get_operations():
-        given = operation.outputs if operation.type in LOOPS else operation.inputs[operation.type in BRANCHING :]
-        shapes = [tensor.shape for tensor in given]
+        tensors = operation.outputs if operation.type in LOOPS else operation.inputs[operation.type in BRANCHING :]
+        shapes = [tensor.shape for tensor in tensors]
         for value in operation.node_def.attr.values():
-            named = [*value.list.func, *([value.func] if value.HasField("func") else [])]
-            functions |= {each.name: shapes for each in named}
+            called = [*value.list.func, *([value.func] if value.HasField("func") else [])]
+            functions |= {each.name: shapes for each in called}
     return functions

@@ -35,27 +35,27 @@ def walk(graph):
             yield from walk(body)
 
 
-def defined(graph):
+def defined_names(graph):
     """The names of all values that the graph itself defines."""
     names = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     return names.union(*(node.output for node in graph.node)) - {""}
 
 
-def reads(node):
+def read_names(node):
     """The names that a node reads, including those that its bodies capture."""
-    return set(node.input).union(*(captured(body) for body in bodies(node))) - {""}
+    return set(node.input).union(*(captured_names(body) for body in bodies(node))) - {""}
 
 
-def required(graph):
+def required_inputs(graph):
     """The names of the inputs that must be fed: those that no initializer gives a value."""
-    given = {tensor.name for tensor in graph.initializer}
-    return [value.name for value in graph.input if value.name not in given]
+    initialised = {tensor.name for tensor in graph.initializer}
+    return [value.name for value in graph.input if value.name not in initialised]
 
 
-def captured(graph):
+def captured_names(graph):
     """The names that a body reads from the graphs around it."""
-    used = {output.name for output in graph.output}.union(*(reads(node) for node in graph.node))
-    return used - defined(graph)
+    used = {output.name for output in graph.output}.union(*(read_names(node) for node in graph.node))
+    return used - defined_names(graph)
 
 
 def replace_nodes(graph, nodes):
@@ -66,7 +66,7 @@ def replace_nodes(graph, nodes):
 
 
 def drop_unread_initializers(graph):
-    needed = {value.name for value in graph.output}.union(*(reads(node) for node in graph.node))
+    needed = {value.name for value in graph.output}.union(*(read_names(node) for node in graph.node))
     useful = [tensor for tensor in graph.initializer if tensor.name in needed]
     del graph.initializer[:]
     graph.initializer.extend(useful)
@@ -85,30 +85,30 @@ def keep_outputs(graph, names):
         graph.node.append(helper.make_node("Identity", [names[old]], [old]))
 
 
-def unique_names(graph, scope=None, taken=None):
+def unique_names(graph, scope=None, used=None):
     """Make the name of every value unique in the whole model, so that nodes can move from one graph to another.
 
     The names in the outermost graph, including its inputs and outputs, do not change. In graphs inside it they become
     short: those that tf2onnx gives grow with the depth, and were a tenth of a file.
     """
-    inside, taken = taken is not None, set() if taken is None else taken
+    is_inner, used = used is not None, set() if used is None else used
     scope = dict(scope or {})
-    for name in sorted(defined(graph)):
-        fresh = short = name[-SHORT:] if inside else name
+    for name in sorted(defined_names(graph)):
+        fresh = short = name[-SHORT:] if is_inner else name
         count = 0
-        while fresh in taken:
+        while fresh in used:
             count += 1
             fresh = f"{short}__{count}"
         scope[name] = fresh
-        taken.add(fresh)
+        used.add(fresh)
     for value in (*graph.input, *graph.initializer, *graph.output):
         value.name = scope.get(value.name, value.name)
     for node in graph.node:
         node.input[:] = [scope.get(name, name) for name in node.input]
         node.output[:] = [scope.get(name, name) for name in node.output]
-        node.name = "" if inside else node.name  # no two may be equal, and nobody reads them
+        node.name = "" if is_inner else node.name  # no two may be equal, and nobody reads them
         for body in bodies(node):
-            unique_names(body, scope, taken)
+            unique_names(body, scope, used)
 
 
 def sort_nodes(graph):
@@ -116,7 +116,7 @@ def sort_nodes(graph):
     for inner in walk(graph):
         owner = {name: index for index, node in enumerate(inner.node) for name in node.output}
         needs = {
-            index: [owner[name] for name in sorted(reads(node)) if name in owner]
+            index: [owner[name] for name in sorted(read_names(node)) if name in owner]
             for index, node in enumerate(inner.node)
         }
         order = TopologicalSorter(needs).static_order()
@@ -130,9 +130,9 @@ def compact(model):
     the order of its nodes, stay as they are.
     """
     model = onnx.ModelProto.FromString(model.SerializeToString())
-    kept = {value.name for value in (*model.graph.input, *model.graph.output)} | {""}
-    fresh = (name for name in (f"v{number}" for number in itertools.count()) if name not in kept)
-    names = dict(zip(kept, kept, strict=True))
+    outer_names = {value.name for value in (*model.graph.input, *model.graph.output)} | {""}
+    fresh = (name for name in (f"v{number}" for number in itertools.count()) if name not in outer_names)
+    names = dict(zip(outer_names, outer_names, strict=True))
 
     def short(name):
         if name not in names:

@@ -44,10 +44,10 @@ TURNED = ("transpose_a", "adjoint_a", "adj_x"), ("transpose_b", "adjoint_b", "ad
 
 
 def _product(context, node, name, args):
-    """Of a factor whose shape it does not know, as in loops, tf2onnx forgets that it is transposed."""
-    for factor, given in zip(node.input, TURNED, strict=True):
-        asked = sum(attribute.i for each in given if (attribute := node.get_attr(each)))
-        if asked % 2 and not context.get_shape(factor):
+    """A product: tf2onnx forgets that a factor is transposed whose shape it does not know, as in loops."""
+    for factor, names in zip(node.input, TURNED, strict=True):
+        transposes = sum(attribute.i for each in names if (attribute := node.get_attr(each)))
+        if transposes % 2 and not context.get_shape(factor):
             if node.type != "MatMul":
                 raise ValueError(f"{node.type} {name!r} transposes a factor of unknown rank; give it a shape")
             context.set_shape(factor, [-1, -1])

@@ -41,7 +41,7 @@ class _Graph:
         names, outputs = {}, {value.name for value in self.graph.output}
         for node in self.graph.node:
             node.input[:] = [names.get(name, name) for name in node.input]
-            same = self._same(node)
+            same = self._find_equal(node)
             if same and node.output[0] not in outputs:
                 names[node.output[0]] = same
             elif node.op_type == "Squeeze":
@@ -49,35 +49,38 @@ class _Graph:
             elif node.op_type == "Cast":
                 self._keep_places(node)
             elif node.op_type == "GatherElements":
-                node.input[1] = self._found(node.input[1]) or node.input[1]
+                node.input[1] = self._find_places(node.input[1]) or node.input[1]
         rename_reads(self.graph, names)
 
-    def _maker(self, name, *kinds):
+    def _find_maker(self, name, *kinds):
         """The node that makes a value, if it is of one of these kinds."""
         node = self.makers.get(name)
         return node if node is not None and node.op_type in kinds and not node.domain else None
 
-    def _same(self, node):
+    def _find_equal(self, node):
         """What a node's output is equal to, or None."""
-        if node.op_type == "Not" and (inner := self._maker(node.input[0], "Not")):
+        if node.op_type == "Not" and (inner := self._find_maker(node.input[0], "Not")):
             return inner.input[0]
-        if node.op_type == "Slice" and (part := self._part(node)) and not any(map(_is_one, part.values())):
-            whole = all(start == 0 and end >= END for start, end in part.values())
-            return node.input[0] if whole else None
+        if node.op_type == "Slice" and (part := self._read_part(node)) and not any(map(_is_one, part.values())):
+            is_whole = all(start == 0 and end >= END for start, end in part.values())
+            return node.input[0] if is_whole else None
         return None
 
-    def _part(self, node):
+    def _read_part(self, node):
         """{axis: (first, end)} of a Slice by constants with steps of one; None of any other."""
-        told = [self.constants.get(name) for name in node.input[1:]]
-        if len(told) < 3 or any(each is None for each in told) or any(step != 1 for step in np.ravel(told[3:])):
+        bounds = [self.constants.get(name) for name in node.input[1:]]
+        if len(bounds) < 3 or any(each is None for each in bounds) or any(step != 1 for step in np.ravel(bounds[3:])):
             return None
-        starts, ends, axes = (each.tolist() for each in told[:3])
+        starts, ends, axes = (each.tolist() for each in bounds[:3])
         return {axis: (first, end) for axis, first, end in zip(axes, starts, ends, strict=True)}
 
     def _pick(self, node):
         """Turn a Squeeze of the one place that a Slice takes into a Gather of this place."""
-        cut, axes = self._maker(node.input[0], "Slice"), self.constants.get(node.input[1]) if node.input[1:] else None
-        part = self._part(cut) if cut is not None and axes is not None and axes.size == 1 else None
+        slicing, axes = (
+            self._find_maker(node.input[0], "Slice"),
+            self.constants.get(node.input[1]) if node.input[1:] else None,
+        )
+        part = self._read_part(slicing) if slicing is not None and axes is not None and axes.size == 1 else None
         if not part or int(axes[0]) not in part:
             return
         axis = int(axes[0])
@@ -86,27 +89,31 @@ class _Graph:
             return
         place = f"{node.output[0]}/place"
         self.home.initializer.append(helper.make_tensor(place, TensorProto.INT64, (), [first]))
-        made = helper.make_node("Gather", [cut.input[0], place], list(node.output), name=node.name, axis=axis)
-        node.CopyFrom(made)
+        gather = helper.make_node("Gather", [slicing.input[0], place], list(node.output), name=node.name, axis=axis)
+        node.CopyFrom(gather)
 
     def _keep_places(self, node):
         """Turn a Cast to int64 of places that are int64 already into what is in between."""
-        between = self._maker(node.input[0], "Unsqueeze")
-        places = self._found(between.input[0]) if between is not None and _to(node) == TensorProto.INT64 else None
+        unsqueeze = self._find_maker(node.input[0], "Unsqueeze")
+        places = (
+            self._find_places(unsqueeze.input[0])
+            if unsqueeze is not None and _target_type(node) == TensorProto.INT64
+            else None
+        )
         if places:
-            inputs = [places, *between.input[1:]]
+            inputs = [places, *unsqueeze.input[1:]]
             node.CopyFrom(helper.make_node("Unsqueeze", inputs, list(node.output), name=node.name))
 
-    def _found(self, name):
+    def _find_places(self, name):
         """The int64 places of a TopK, of which a value is the int32 copy; or None."""
-        copy = self._maker(name, "Cast")
-        if copy is None or _to(copy) != TensorProto.INT32:
+        copy = self._find_maker(name, "Cast")
+        if copy is None or _target_type(copy) != TensorProto.INT32:
             return None
-        top = self._maker(copy.input[0], "TopK")
+        top = self._find_maker(copy.input[0], "TopK")
         return copy.input[0] if top is not None and copy.input[0] == top.output[1] else None
 
 
-def _to(cast):
+def _target_type(cast):
     return cast.attribute[0].i
 
 

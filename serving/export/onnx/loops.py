@@ -13,11 +13,11 @@ from serving.export.onnx.fold import fold_constants
 from serving.export.onnx.graphs import (
     RANDOM,
     bodies,
-    captured,
+    captured_names,
     drop_unread_initializers,
     keep_outputs,
     opset_of,
-    reads,
+    read_names,
     rename_reads,
     replace_nodes,
     sort_nodes,
@@ -49,7 +49,7 @@ def optimize(model, weights=INSIDE):
     fold_constants(graph, opset_of(model), weights=weights)
     shorten(graph, weights)
     prune(graph)
-    sink_turned(graph)
+    sink_transposes(graph)
     sink_initializers(graph)
     sort_nodes(graph)
     return model
@@ -140,17 +140,17 @@ def _take_invariant(body, around=frozenset(), only=None):
     """Take the nodes out of a body, or a branch of one, that depend neither on it nor on the names `around` it."""
     outputs = {value.name for value in body.output}
     variant = {value.name for value in body.input} | {tensor.name for tensor in body.initializer} | around
-    moved, kept = [], []
+    moved, remaining = [], []
     for node in body.node:
         if node.op_type == "If":
             moved += [each for branch in bodies(node) for each in _take_invariant(branch, variant, HARMLESS)]
-        pinned = node.op_type in RANDOM or outputs.intersection(node.output) or (only and node.op_type not in only)
-        if pinned or variant & reads(node):
-            kept.append(node)
+        is_pinned = node.op_type in RANDOM or outputs.intersection(node.output) or (only and node.op_type not in only)
+        if is_pinned or variant & read_names(node):
+            remaining.append(node)
             variant.update(node.output)
         else:
             moved.append(node)
-    replace_nodes(body, kept)
+    replace_nodes(body, remaining)
     return moved
 
 
@@ -158,7 +158,7 @@ def prune(graph):
     """Remove nodes, states of loops, scan outputs and initializers that are not used."""
     sort_nodes(graph)
     needed = {value.name for value in graph.output}
-    kept = []
+    nodes = []
     for node in reversed(graph.node):
         if not needed.intersection(node.output):
             continue
@@ -166,9 +166,9 @@ def prune(graph):
             _prune_loop(node, needed)
         for body in bodies(node):
             prune(body)
-        kept.append(node)
-        needed |= reads(node)
-    replace_nodes(graph, reversed(kept))
+        nodes.append(node)
+        needed |= read_names(node)
+    replace_nodes(graph, reversed(nodes))
     drop_unread_initializers(graph)
 
 
@@ -178,8 +178,8 @@ def _prune_loop(node, needed):
     live = {index for index, name in enumerate(node.output) if name in needed}
     while True:
         roots = [body.output[0].name, *(body.output[1 + index].name for index in live)]
-        read = _upstream(body, roots)
-        more = {state for state in range(states) if body.input[2 + state].name in read} - live
+        names_read = _upstream(body, roots)
+        more = {state for state in range(states) if body.input[2 + state].name in names_read} - live
         if not more:
             break
         live |= more
@@ -194,31 +194,31 @@ def _upstream(graph, names):
     names = set(names)
     for node in reversed(graph.node):
         if names.intersection(node.output):
-            names |= reads(node)
+            names |= read_names(node)
     return names
 
 
-def sink_turned(graph):
+def sink_transposes(graph):
     """Move each transpose of a constant, that only a loop inside a loop reads, into the loop around this one.
 
     onnxruntime folds it there, and prepacks a matrix only if it is in the graph directly around the body that reads it.
     """
     constants = {tensor.name for tensor in graph.initializer}
-    own = {value.name for value in graph.output}.union(*(node.input for node in graph.node))
+    own_reads = {value.name for value in graph.output}.union(*(node.input for node in graph.node))
     inner = [
-        (body, captured(body), set().union(*(node.input for node in body.node)))
+        (body, captured_names(body), set().union(*(node.input for node in body.node)))
         for node in graph.node
         for body in bodies(node)
     ]
-    kept = []
+    nodes = []
     for node in graph.node:
         users = [(body, read) for body, names, read in inner if node.output and node.output[0] in names]
-        turned = node.op_type == "Transpose" and node.input[0] in constants and node.output[0] not in own
-        if turned and len(users) == 1 and node.output[0] not in users[0][1]:
+        is_transpose = node.op_type == "Transpose" and node.input[0] in constants and node.output[0] not in own_reads
+        if is_transpose and len(users) == 1 and node.output[0] not in users[0][1]:
             users[0][0].node.append(node)
         else:
-            kept.append(node)
-    replace_nodes(graph, kept)
+            nodes.append(node)
+    replace_nodes(graph, nodes)
 
 
 def sink_initializers(graph):
@@ -227,12 +227,12 @@ def sink_initializers(graph):
     onnxruntime prepacks a captured weight only if it is in the graph directly around the body. Those whose array is not
     in the graph stay where they are, because onnxruntime reads them in the outermost graph alone.
     """
-    inner = [(body, captured(body)) for node in graph.node for body in bodies(node)]
-    own = {value.name for value in graph.output}.union(*(node.input for node in graph.node))
+    inner = [(body, captured_names(body)) for node in graph.node for body in bodies(node)]
+    own_reads = {value.name for value in graph.output}.union(*(node.input for node in graph.node))
     stay = []
     for tensor in graph.initializer:
         users = [body for body, names in inner if tensor.name in names]
-        if len(users) == 1 and tensor.name not in own and not is_beside(tensor):
+        if len(users) == 1 and tensor.name not in own_reads and not is_beside(tensor):
             users[0].initializer.append(tensor)
         else:
             stay.append(tensor)

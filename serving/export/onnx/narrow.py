@@ -32,24 +32,24 @@ def narrow(model, storage, weights=INSIDE):
     for graph in walk(model.graph):
         outputs = {value.name for value in graph.output}
         tensors = [tensor for tensor in graph.initializer if tensor.name not in outputs]
-        nodes = [node for tensor in tensors for node in _narrowed(graph, tensor, storage, weights)]
+        nodes = [node for tensor in tensors for node in _narrow_tensor(graph, tensor, storage, weights)]
         if nodes:
             replace_nodes(graph, [*nodes, *graph.node])
     weights.check(model)
     return model
 
 
-def _narrowed(graph, tensor, storage, weights):
+def _narrow_tensor(graph, tensor, storage, weights):
     """The nodes that compute what the initializer was; none if it is still what it was."""
     if tensor.data_type != TensorProto.FLOAT or tensor.name.endswith(STEPS):
         return []
     name, values = tensor.name, weights.array(tensor)
     if values.nbytes < LEAST:
         return []
-    whole = split_steps(values) if storage == "int8" and values.ndim > 1 else None
-    if whole:
-        numbers = weights.tensor(whole[0], f"{name}/int8")
-        steps = weights.tensor(whole[1], name + STEPS)
+    parts = split_steps(values) if storage == "int8" and values.ndim > 1 else None
+    if parts:
+        numbers = weights.tensor(parts[0], f"{name}/int8")
+        steps = weights.tensor(parts[1], name + STEPS)
         tensor.CopyFrom(numbers)
         graph.initializer.append(steps)
         cast = _cast(numbers.name, f"{numbers.name}/float32")

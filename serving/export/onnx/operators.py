@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras import layers, ops
 
 from serving.export.onnx.markers import onnx_op
-from serving.export.onnx.patches import replaced
+from serving.export.onnx.patches import replace
 from zoo.core import beams
 from zoo.decoding import rules
 from zoo.decoding.written import BARRED, barred
@@ -21,11 +21,11 @@ tensordot, take, normalise = tf.tensordot, ops.take, layers.LayerNormalization.c
 def native_operators():
     """A context in which calls with a single ONNX operator trace to it, and others as usual. For conversion only."""
     with (
-        replaced(tf, tensordot=_tensordot),
-        replaced(ops, take=_take),
-        replaced(beams, gather_leaf=_gather_leaf),
-        replaced(rules, barred=_barred),
-        replaced(layers.LayerNormalization, call=_normalise),
+        replace(tf, tensordot=_tensordot),
+        replace(ops, take=_take),
+        replace(beams, gather_leaf=_gather_leaf),
+        replace(rules, barred=_bar),
+        replace(layers.LayerNormalization, call=_normalise),
     ):
         yield
 
@@ -50,7 +50,7 @@ def _gather_leaf(leaf, parents):
     return onnx_op("GatherND", [leaf, indices], [leaf.dtype], [shape], batch_dims=1)[0]
 
 
-def _barred(scores, there, ids):
+def _bar(scores, there, ids):
     """Where an id stands at several places, the lowest of their values counts. What is constant TensorFlow folds."""
     if scores.shape.is_fully_defined():
         return barred(scores, there, ids)
@@ -60,8 +60,8 @@ def _barred(scores, there, ids):
 
 def _normalise(layer, inputs):
     last = layer.axis in (-1, [-1], inputs.shape.rank - 1, [inputs.shape.rank - 1])
-    whole = layer.gamma is not None and layer.beta is not None and not layer.rms_scaling
-    if not (last and whole and inputs.dtype == tf.float32):
+    has_weights = layer.gamma is not None and layer.beta is not None and not layer.rms_scaling
+    if not (last and has_weights and inputs.dtype == tf.float32):
         return normalise(layer, inputs)
     weights = [tf.convert_to_tensor(layer.gamma), tf.convert_to_tensor(layer.beta)]
     kind = "LayerNormalization"

@@ -4,7 +4,7 @@ import contextlib
 
 
 @contextlib.contextmanager
-def replaced(owner, **members):
+def replace(owner, **members):
     """A context in which `owner.name` is `members[name]`. Afterwards the former attribute is back."""
     own = {name: vars(owner).get(name) for name in members}
     for name, member in members.items():

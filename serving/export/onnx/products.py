@@ -15,20 +15,22 @@ ROW_STEPS = 127  # the same for weights that are not multiplied as integers
 class Constants:
     """The constants that a graph can read, its own and those of the graphs around it, and their int8 versions."""
 
-    def __init__(self, weights=INSIDE, homes=None, done=None, columns=None, turned=None):
+    def __init__(self, weights=INSIDE, homes=None, done=None, columns=None, transposes=None):
         self.weights = weights
         self.homes = homes or {}  # name -> (graph, tensor)
         self.done = {} if done is None else done  # (name, kind) -> int8 names
         self.columns = columns or {}  # name of a matrix of gathered columns -> name of the matrix of its rows
-        self.turned = turned or {}  # name of the transpose of a matrix -> name of the matrix
+        self.transposes = transposes or {}  # name of the transpose of a matrix -> name of the matrix
 
-    def within(self, graph):
-        """Those that a graph inside this one can read."""
+    def extend(self, graph):
+        """The constants that a graph inside this one can read."""
         own = {tensor.name: (graph, tensor) for tensor in graph.initializer}
         constants = Constants(self.weights, self.homes | own, self.done)
-        gathered = {turned.output[0]: rows.input[0] for turned, rows in gathered_columns(graph, constants)}
-        turned = {turned.output[0]: turned.input[0] for turned in turned_matrices(graph, constants)}
-        return Constants(self.weights, constants.homes, self.done, self.columns | gathered, self.turned | turned)
+        gathered = {node.output[0]: rows.input[0] for node, rows in gathered_columns(graph, constants)}
+        transposes = {node.output[0]: node.input[0] for node in transposed_matrices(graph, constants)}
+        return Constants(
+            self.weights, constants.homes, self.done, self.columns | gathered, self.transposes | transposes
+        )
 
     def shape(self, name):
         """The shape of a float constant; () for any other name."""
@@ -40,10 +42,10 @@ class Constants:
 
         It is a digest of the numbers, which do not depend on how the graph holds them: transposed, or as gathered rows.
         """
-        rows = self.columns | self.turned
+        rows = self.columns | self.transposes
         if node.op_type == "MatMul" and not node.domain and node.input[1] in rows:
             return self._digest(rows[node.input[1]], True)
-        return self._digest(node.input[1], is_turned(node)) if is_product(node, self) else None
+        return self._digest(node.input[1], is_transposed(node)) if is_product(node, self) else None
 
     def int8(self, name, transposed=False, steps=STEPS):
         """The names of the int8 weight (..., inputs, outputs) and of its scales (..., outputs)."""
@@ -51,7 +53,7 @@ class Constants:
         if key not in self.done:  # a shared weight is quantised once, in the graph that holds it
             rounded, scale = to_int8(self._weight(name, transposed), steps)
             base = f"{name}/int8_{steps}" + ("_transposed" if transposed else "")
-            self.done[key] = self._keep(name, base, rounded, scale)
+            self.done[key] = self._add_initializers(name, base, rounded, scale)
         return self.done[key]
 
     def int8_rows(self, name):
@@ -59,7 +61,7 @@ class Constants:
         key = name, "rows"
         if key not in self.done:
             rounded, scale = to_int8(self._weight(name, transposed=True))
-            self.done[key] = self._keep(name, f"{name}/int8_rows", np.ascontiguousarray(rounded.T), scale)
+            self.done[key] = self._add_initializers(name, f"{name}/int8_rows", np.ascontiguousarray(rounded.T), scale)
         return self.done[key]
 
     def int8_lists(self, name):
@@ -71,7 +73,7 @@ class Constants:
         if key not in self.done:
             rounded, scale = to_int8(self._weight(name, transposed=True), ROW_STEPS)
             lists = np.ascontiguousarray(np.swapaxes(rounded, -1, -2))
-            self.done[key] = self._keep(name, f"{name}/int8_lists", lists, scale[..., None])
+            self.done[key] = self._add_initializers(name, f"{name}/int8_lists", lists, scale[..., None])
         return self.done[key]
 
     def _digest(self, name, transposed):
@@ -82,7 +84,7 @@ class Constants:
         weight = self.weights.array(self.homes[name][1])
         return np.swapaxes(weight, -1, -2) if transposed else weight
 
-    def _keep(self, name, base, rounded, scale):
+    def _add_initializers(self, name, base, rounded, scale):
         """The names of initializers, beside the weight, of what was rounded and of its scales."""
         names = [base, f"{base}_scale"]
         self.homes[name][0].initializer.extend(map(self.weights.tensor, (rounded, scale), names))
@@ -102,7 +104,7 @@ def attributes(node):
     return {a.name: helper.get_attribute_value(a) for a in node.attribute}
 
 
-def is_turned(node):
+def is_transposed(node):
     """Whether a Gemm multiplies with the transpose of its weight."""
     return bool(attributes(node).get("transB"))
 
@@ -111,21 +113,21 @@ def is_product(node, constants):
     """Whether the node is x W, x W + b or x W^T + b, with constant W and b and with a W that is large enough."""
     if node.op_type not in ("MatMul", "Gemm") or node.domain:
         return False
-    shape, given = constants.shape(node.input[1]), attributes(node)
+    shape, values = constants.shape(node.input[1]), attributes(node)
     return (
         len(shape) == 2
         and min(shape) >= SMALLEST
-        and not given.get("transA")
-        and all(given.get(name, 1) == 1 for name in ("alpha", "beta"))
+        and not values.get("transA")
+        and all(values.get(name, 1) == 1 for name in ("alpha", "beta"))
         and all(constants.shape(b) == width(node, constants) for b in node.input[2:])
     )
 
 
 def width(node, constants):
     """The shape of a bias of a product."""
-    turned = constants.turned.get(node.input[1])
-    shape = constants.shape(turned or node.input[1])
-    return shape[:1] if turned or is_turned(node) else shape[1:]
+    matrix = constants.transposes.get(node.input[1])
+    shape = constants.shape(matrix or node.input[1])
+    return shape[:1] if matrix or is_transposed(node) else shape[1:]
 
 
 def is_look_up(node, constants):
@@ -134,20 +136,22 @@ def is_look_up(node, constants):
     return len(shape) == 2 and min(shape) >= SMALLEST and not attributes(node).get("axis")
 
 
-def turned_matrices(graph, constants):
+def transposed_matrices(graph, constants):
     """The nodes of matrices `Transpose(W)`, with constant W."""
     shapes = [(node, constants.shape(node.input[0])) for node in graph.node if node.op_type == "Transpose"]
-    return [node for node, shape in shapes if len(shape) == 2 and min(shape) >= SMALLEST and _turns(node)]
+    return [node for node, shape in shapes if len(shape) == 2 and min(shape) >= SMALLEST and _swaps_axes(node)]
 
 
-def _turns(node):
+def _swaps_axes(node):
     return list(attributes(node).get("perm", [])) == [1, 0]
 
 
 def gathered_columns(graph, constants):
     """`[(transpose, gather)]`: the nodes of matrices `Transpose(Gather(W, ids))`, with constant rows W."""
-    made = {node.output[0]: node for node in graph.node}
-    pairs = [(node, made.get(node.input[0])) for node in graph.node if node.op_type == "Transpose"]
+    makers = {node.output[0]: node for node in graph.node}
+    pairs = [(node, makers.get(node.input[0])) for node in graph.node if node.op_type == "Transpose"]
     return [
-        (turned, rows) for turned, rows in pairs if rows is not None and is_look_up(rows, constants) and _turns(turned)
+        (transpose, rows)
+        for transpose, rows in pairs
+        if rows is not None and is_look_up(rows, constants) and _swaps_axes(transpose)
     ]

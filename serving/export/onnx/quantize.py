@@ -31,7 +31,7 @@ from collections import Counter
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from serving.export.onnx.graphs import bodies, drop_unread_initializers, reads, replace_nodes, sort_nodes, walk
+from serving.export.onnx.graphs import bodies, drop_unread_initializers, read_names, replace_nodes, sort_nodes, walk
 from serving.export.onnx.loops import prune
 from serving.export.onnx.products import (
     ROW_STEPS,
@@ -39,11 +39,11 @@ from serving.export.onnx.products import (
     attributes,
     gathered_columns,
     is_look_up,
-    is_turned,
-    turned_matrices,
+    is_transposed,
+    transposed_matrices,
     width,
 )
-from serving.export.onnx.ranges import foldable
+from serving.export.onnx.ranges import make_foldable
 from serving.export.onnx.weights import INSIDE
 
 DOMAIN = "com.microsoft"
@@ -60,7 +60,7 @@ def quantize(model, ranges, weights=INSIDE):
         ranges: `serving.export.onnx.ranges.observe` of it, or of models with the same weights.
         weights: where the arrays of the model are, and those of the int8 version will be.
     """
-    model = foldable(model, weights)
+    model = make_foldable(model, weights)
     model.graph.initializer.append(numpy_helper.from_array(np.array([-1]), LAST))
     _quantize_graph(model.graph, Constants(weights), ranges, itertools.count())
     for graph in walk(model.graph):
@@ -72,7 +72,7 @@ def quantize(model, ranges, weights=INSIDE):
 
 
 def _quantize_graph(graph, constants, ranges, numbers):
-    constants = constants.within(graph)
+    constants = constants.extend(graph)
     _gather_columns(graph, constants)
     additions = _bias_additions(graph, constants)
     nodes, merged, rounded = [], set(), {}
@@ -86,10 +86,10 @@ def _quantize_graph(graph, constants, ranges, numbers):
                 merged.add(output)
             else:
                 bias, output = "".join(node.input[2:]), node.output[0]
-            asked = node.input[0], low, high
-            if asked not in rounded:
-                rounded[asked] = _rounded(graph, nodes, next(numbers), *asked)
-            node = _product(node, rounded[asked], bias, output, constants)
+            key = node.input[0], low, high
+            if key not in rounded:
+                rounded[key] = _quantize_value(graph, nodes, next(numbers), *key)
+            node = _product(node, rounded[key], bias, output, constants)
         elif node.op_type == "LSTM" and all(constants.shape(name) for name in node.input[1:3]):
             node = _lstm(node, nodes, constants)
         elif is_look_up(node, constants):
@@ -99,31 +99,31 @@ def _quantize_graph(graph, constants, ranges, numbers):
             continue
         nodes.append(node)
     replace_nodes(graph, nodes)
-    if constants.columns or constants.turned:
+    if constants.columns or constants.transposes:
         prune(graph)  # the float rows, which nothing reads any more
 
 
 def _gather_columns(graph, constants):
     """Add the nodes of int8 columns, and of the scales of gathered ones, beside those of float32 columns."""
     nodes = []
-    for turned, rows in gathered_columns(graph, constants):
+    for transpose, rows in gathered_columns(graph, constants):
         weight, scale = constants.int8_rows(rows.input[0])
-        matrix = turned.output[0]
+        matrix = transpose.output[0]
         gathered, columns, scales = (f"{matrix}/{kind}" for kind in ("rows", "columns", "scales"))
         nodes += [
             helper.make_node("Gather", [weight, rows.input[1]], [gathered]),
             helper.make_node("Transpose", [gathered], [columns], perm=[1, 0]),
             helper.make_node("Gather", [scale, rows.input[1]], [scales]),
         ]
-    for turned in turned_matrices(graph, constants):
-        rows, _ = constants.int8_rows(turned.input[0])
-        nodes.append(helper.make_node("Transpose", [rows], [f"{turned.output[0]}/columns"], perm=[1, 0]))
+    for transpose in transposed_matrices(graph, constants):
+        rows, _ = constants.int8_rows(transpose.input[0])
+        nodes.append(helper.make_node("Transpose", [rows], [f"{transpose.output[0]}/columns"], perm=[1, 0]))
     if nodes:
         graph.node.extend(nodes)
         sort_nodes(graph)
 
 
-def _rounded(graph, nodes, number, name, low, high):
+def _quantize_value(graph, nodes, number, name, low, high):
     """The names of a value in uint8, of its scale and of its zero point, all of which this adds to the graph."""
     scale = np.float32((high - low) / 255)
     zero = np.uint8(np.clip(np.rint(-low / scale), 0, 255))
@@ -137,17 +137,17 @@ def _product(node, rounded, bias, output, constants):
     matrix, (x, scale, zero) = node.input[1], rounded
     if matrix in constants.columns:
         weight = f"{matrix}/columns", f"{matrix}/scales"
-    elif matrix in constants.turned:
-        weight = f"{matrix}/columns", constants.int8_rows(constants.turned[matrix])[1]
+    elif matrix in constants.transposes:
+        weight = f"{matrix}/columns", constants.int8_rows(constants.transposes[matrix])[1]
     else:
-        weight = constants.int8(matrix, is_turned(node))
+        weight = constants.int8(matrix, is_transposed(node))
     inputs = [x, weight[0], scale, weight[1], zero, *(["", bias] if bias else [])]
     return helper.make_node("MatMulIntegerToFloat", inputs, [output], domain=DOMAIN)
 
 
 def _bias_additions(graph, constants):
     """{value: (bias, sum)} of the values that are only used in an addition of a constant vector."""
-    readers = Counter(name for node in graph.node for name in reads(node))
+    readers = Counter(name for node in graph.node for name in read_names(node))
     readers.update(output.name for output in graph.output)
     additions = {}
     for node in graph.node:
@@ -160,7 +160,7 @@ def _bias_additions(graph, constants):
 
 def _look_up(node, constants):
     rows, numbers, scales, column = (f"{node.output[0]}/{kind}" for kind in ("int8", "float", "scales", "column"))
-    if node.input[0] in constants.turned.values():
+    if node.input[0] in constants.transposes.values():
         weight, scale = constants.int8_rows(node.input[0])
         return (
             helper.make_node("Gather", [weight, node.input[1]], [rows]),

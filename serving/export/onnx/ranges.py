@@ -32,14 +32,14 @@ def observe(model, feeds, weights=INSIDE):
         feeds: dicts of arrays by input name.
         weights: where the arrays of the model are.
     """
-    watched = foldable(model, weights)
+    watched = make_foldable(model, weights)
     names = _watch(watched.graph, Constants(weights), itertools.count())
     if not names:
         return {}
     constants = {ZERO: np.zeros(1, "float32"), FLAT: np.array([-1])}
     watched.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in constants.items())
     del watched.graph.output[:]
-    watched.graph.output.extend(_output(name) for pair in names.values() for name in pair)
+    watched.graph.output.extend(_make_output(name) for pair in names.values() for name in pair)
     session, inputs = load(watched, weights), {value.name for value in watched.graph.input}
     ranges = dict.fromkeys(names, (0.0, 0.0))
     for feed in feeds:
@@ -53,10 +53,10 @@ def observe(model, feeds, weights=INSIDE):
 
 def keys_of(model, weights=INSIDE):
     """The keys of the products of a float32 `ModelProto`, whose arrays are in `weights`."""
-    return set(_watch(foldable(model, weights).graph, Constants(weights), itertools.count()))
+    return set(_watch(make_foldable(model, weights).graph, Constants(weights), itertools.count()))
 
 
-def foldable(model, weights=INSIDE):
+def make_foldable(model, weights=INSIDE):
     """A copy of the model in which every weight that is only transposed is an initializer.
 
     Where arrays stand beside the graph, one that is also read as it is, as an embedding that is the output matrix, too,
@@ -73,7 +73,7 @@ def foldable(model, weights=INSIDE):
 
 def _watch(graph, constants, numbers):
     """`{key: (low, high)}`: the names of what the graph, which is changed, computes of the inputs of its products."""
-    constants = constants.within(graph)
+    constants = constants.extend(graph)
     sources, nodes = {}, []
     for node in graph.node:
         key = constants.key(node)
@@ -81,18 +81,18 @@ def _watch(graph, constants, numbers):
             sources.setdefault(key, []).append((node.input[0], node.input[0]))
         inner = [_watch(body, constants, numbers) for body in bodies(node)]
         for key in dict.fromkeys(key for watched in inner for key in watched):
-            sources.setdefault(key, []).append(_handed_out(node, [watched.get(key) for watched in inner], numbers))
+            sources.setdefault(key, []).append(_hand_out(node, [watched.get(key) for watched in inner], numbers))
         nodes.append(node)
     names = {}
     for key, pairs in sources.items():
         names[key] = tuple(
-            _reduced(nodes, kind, each, numbers) for kind, each in zip(ENDS, zip(*pairs, strict=True), strict=True)
+            _reduce(nodes, kind, each, numbers) for kind, each in zip(ENDS, zip(*pairs, strict=True), strict=True)
         )
     replace_nodes(graph, nodes)
     return names
 
 
-def _handed_out(node, pairs, numbers):
+def _hand_out(node, pairs, numbers):
     """The names of new outputs of a Loop, one value for each iteration, or of an If; `pairs` are those of its bodies.
 
     A branch without the product, whose pair is None, gives zero.
@@ -104,20 +104,20 @@ def _handed_out(node, pairs, numbers):
         for end in pair or (ZERO, ZERO):
             name = f"ranges/{next(numbers)}"
             body.node.append(helper.make_node("Identity", [end], [name]))
-            body.output.append(_output(name))
+            body.output.append(_make_output(name))
     node.output.extend(names)
     return names
 
 
-def _reduced(nodes, kind, sources, numbers):
+def _reduce(nodes, kind, sources, numbers):
     """The name of a list of one number, the smallest or largest of all that `sources` hold, and of zero."""
     flat = [f"ranges/{next(numbers)}" for _ in sources]
-    joined, name = (f"ranges/{next(numbers)}" for _ in range(2))
+    concatenated, name = (f"ranges/{next(numbers)}" for _ in range(2))
     nodes += [helper.make_node("Reshape", [source, FLAT], [each]) for source, each in zip(sources, flat, strict=True)]
-    nodes.append(helper.make_node("Concat", [*flat, ZERO], [joined], axis=0))
-    nodes.append(helper.make_node(kind, [joined], [name]))
+    nodes.append(helper.make_node("Concat", [*flat, ZERO], [concatenated], axis=0))
+    nodes.append(helper.make_node(kind, [concatenated], [name]))
     return name
 
 
-def _output(name):
+def _make_output(name):
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, [1])

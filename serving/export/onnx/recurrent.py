@@ -19,7 +19,7 @@ import tensorflow as tf
 from keras import layers
 
 from serving.export.onnx.markers import onnx_op
-from serving.export.onnx.patches import replaced
+from serving.export.onnx.patches import replace
 
 # Layer: ONNX operator, Keras' cell, and the gates in the order of ONNX, as positions in Keras' kernel.
 OPERATORS = {
@@ -54,7 +54,7 @@ def native_recurrent():
     """
     with contextlib.ExitStack() as stack:
         for layer in OPERATORS:
-            stack.enter_context(replaced(layer, inner_loop=_inner_loop))
+            stack.enter_context(replace(layer, inner_loop=_inner_loop))
         yield
 
 
@@ -107,8 +107,8 @@ def _obstacle(layer):
         return f"its cell is {type(layer.cell).__name__}, expected {cell.__name__}."
     unknown = [function for function in _activations(layer) if function not in ACTIVATIONS]
     if unknown:
-        known = ", ".join(sorted(function.__name__ for function in ACTIVATIONS))
-        return f"activation {unknown[0]!r} is unknown to ONNX, expected one of {known}."
+        names = ", ".join(sorted(function.__name__ for function in ACTIVATIONS))
+        return f"activation {unknown[0]!r} is unknown to ONNX, expected one of {names}."
     if layer.compute_dtype != "float32":
         return f"it computes in {layer.compute_dtype}, expected float32."
     return None

@@ -23,11 +23,11 @@ def requirements(model):
     return {
         "opset": opset_of(model),
         "operators": custom,
-        "onnxruntime": MASKED if any(map(_masked, nodes)) else OLDEST,
+        "onnxruntime": MASKED if any(map(_has_mask, nodes)) else OLDEST,
     } | dict.fromkeys(["weights"] * len(weights), *weights)
 
 
-def _masked(node):
+def _has_mask(node):
     return node.op_type == "MultiHeadAttention" and any(
         node.input[index : index + 1] not in ([], [""]) for index in MASKS
     )

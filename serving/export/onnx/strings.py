@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from serving.export.onnx.convert import DTYPES
-from serving.export.onnx.graphs import compact, replace_nodes, required
+from serving.export.onnx.graphs import compact, replace_nodes, required_inputs
 from serving.runtime import doubt
 from serving.runtime.reading import SPACES
 from zoo.text.special import PAD, UNK
@@ -72,8 +72,8 @@ def with_strings(model, kind, tokenizers):
     model = compact(model)
     graph, table = model.graph, kind.table("serving_default")
     before, after = Nodes("text/"), Nodes("answer/")
-    read = _read(before, kind.bound, tokenizers[0], table.inputs[0].name)
-    for name in required(graph):
+    read = _write_reading(before, kind.bound, tokenizers[0], table.inputs[0].name)
+    for name in required_inputs(graph):
         before.nodes.append(helper.make_node("Cast", [read[name]], [name], to=TensorProto.INT32))
     if "probabilities" in names:
         answers = _labels(after, kind.settings, names["probabilities"], read)
@@ -93,7 +93,7 @@ def with_strings(model, kind, tokenizers):
     return model
 
 
-def _read(add, bound, tokenizer, text):
+def _write_reading(add, bound, tokenizer, text):
     """The names of `token_ids`, `lengths`, `errors`, `warnings` and `answered` of the input `text`, by name."""
     (first, last), around = tokenizer.around, tokenizer.around.size
     readable = add("RegexFullMatch", text, pattern="(?s)[^\\x00]*")
@@ -113,21 +113,21 @@ def _read(add, bound, tokenizer, text):
     # Behind all pieces stand those around every text and PAD; each place of each row takes one of these.
     everything = add("Concat", add("Cast", pieces, to=TensorProto.INT64), [*first, *last, PAD], axis=0)
     end = add("Size", pieces)
-    read = add("Add", counts, around)
-    place = add("Sub", add("Range", 0, add("ReduceMax", read, keepdims=0), 1), len(first))
+    counts_read = add("Add", counts, around)
+    place = add("Sub", add("Range", 0, add("ReduceMax", counts_read, keepdims=0), 1), len(first))
     behind = add("Sub", place, add("Unsqueeze", counts, [1]))
     inside = add("Add", add("Unsqueeze", starts, [1]), place)
     outside = add("Add", end, add("Add", add("Min", behind, len(last)), len(first)))
-    taken = add("Where", add("Less", behind, 0), inside, outside)
-    taken = add("Where", add("Less", place, 0), add("Add", end, add("Add", place, len(first))), taken)
-    ids = add("Gather", everything, taken)
+    places = add("Where", add("Less", behind, 0), inside, outside)
+    places = add("Where", add("Less", place, 0), add("Add", end, add("Add", place, len(first))), places)
+    ids = add("Gather", everything, places)
     too_many = lambda unit: lambda count: bound.overlong_error(count, unit)  # noqa: E731
     errors = add("Where", over, add.say(too_many("tokens"), lengths), [""])
     errors = add("Where", long, add.say(too_many("characters"), characters), errors)
     unknown = add("ReduceSum", add("Cast", add("Equal", ids, UNK), to=TensorProto.INT64), [1], keepdims=0)
     return {
         "token_ids": ids,
-        "lengths": read,
+        "lengths": counts_read,
         "errors": add("Where", readable, errors, [UNREADABLE]),
         "unknown": (add("Greater", unknown, 0), add.say(doubt.unknown_warning, unknown, counts)),
         "answered": add("And", add("Greater", counts, 0), add("Not", blank)),
@@ -140,17 +140,17 @@ def _write_answers(add, settings, tokenizer, names, read):
     ids, lengths = (add("Cast", value, to=TensorProto.INT64) for value in best[:2])
     size, most = _circle(add, ids, lengths), _longest(add, settings, read["lengths"])
     rows = add("Loop", add("Size", lengths), "", body=_decoding(add, tokenizer, ids, lengths))
-    warned, warnings = read["unknown"]
-    warnings = add("Where", warned, warnings, [""])
+    has_warning, warnings = read["unknown"]
+    warnings = add("Where", has_warning, warnings, [""])
     for doubtful, sentence, number in (
         (add("Greater", size, 0), doubt.circle_warning, size),
         (add("GreaterOrEqual", lengths, most), doubt.bound_warning, most),
     ):
         doubtful = add("And", read["answered"], doubtful)
-        separator = add("Where", add("And", warned, doubtful), [doubt.SEPARATOR], [""])
-        said = add("Where", doubtful, add.say(sentence, number), [""])
-        warnings = add("StringConcat", add("StringConcat", warnings, separator), said)
-        warned = add("Or", warned, doubtful)
+        separator = add("Where", add("And", has_warning, doubtful), [doubt.SEPARATOR], [""])
+        warning = add("Where", doubtful, add.say(sentence, number), [""])
+        warnings = add("StringConcat", add("StringConcat", warnings, separator), warning)
+        has_warning = add("Or", has_warning, doubtful)
     return {
         "output_text": add("Where", read["answered"], add("Reshape", rows, [-1]), [""]),
         "scores": add("Where", read["answered"], best[2], np.float32(0)),

@@ -53,14 +53,14 @@ class Beside(Inside):
         key = str(len(self._arrays))
         self._arrays[key] = values
         tensor = TensorProto(name=name, dims=values.shape, data_type=helper.np_dtype_to_tensor_dtype(values.dtype))
-        return _placed(tensor, key, 0, values.nbytes)
+        return _place(tensor, key, 0, values.nbytes)
 
     def array(self, tensor):
         return self._arrays[location(tensor)] if is_beside(tensor) else super().array(tensor)
 
     def give(self, options, model):
         tensors = [tensor for tensor in model.graph.initializer if is_beside(tensor)]
-        arrays = {location(tensor): _bytes(self.array(tensor)) for tensor in tensors}
+        arrays = {location(tensor): _as_bytes(self.array(tensor)) for tensor in tensors}
         buffers = list(arrays.values())
         options.add_external_initializers_from_files_in_memory(list(arrays), buffers, [each.nbytes for each in buffers])
         options.add_session_config_entry(*NOT_PACKED)
@@ -86,14 +86,14 @@ class WeightsFile:
     def __init__(self, path):
         self.path, self._places, self._end = Path(path), {}, 0
 
-    def referring(self, model, weights):
+    def refer(self, model, weights):
         """A copy of a `ModelProto` whose large arrays, those of `weights` and its own, are in this file."""
         model = onnx.ModelProto.FromString(model.SerializeToString())
         for tensor in model.graph.initializer:
             values = weights.array(tensor)
             if values.nbytes >= LEAST and values.dtype != object:
                 tensor.ClearField("raw_data")
-                _placed(tensor, self.path.name, self._append(_bytes(values)), values.nbytes)
+                _place(tensor, self.path.name, self._append(_as_bytes(values)), values.nbytes)
         return model
 
     def _append(self, content):
@@ -123,7 +123,7 @@ def relocate(tensor, name):
     next(entry for entry in tensor.external_data if entry.key == "location").value = name
 
 
-def _placed(tensor, location, offset, length):
+def _place(tensor, location, offset, length):
     tensor.data_location = TensorProto.EXTERNAL
     del tensor.external_data[:]
     for key, value in (("location", location), ("offset", offset), ("length", length)):
@@ -131,6 +131,6 @@ def _placed(tensor, location, offset, length):
     return tensor
 
 
-def _bytes(values):
+def _as_bytes(values):
     """The bytes of an array, as a flat view where they lie in order."""
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8)

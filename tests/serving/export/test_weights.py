@@ -264,7 +264,7 @@ def test_arrays_beside_a_graph_come_back_and_equal_ones_are_written_once(tmp_pat
     beside.check(model)
     file = WeightsFile(tmp_path / "weights.onnx_data")
     for name in ("one.onnx", "two.onnx"):
-        (tmp_path / name).write_bytes(file.referring(model, beside).SerializeToString())
+        (tmp_path / name).write_bytes(file.refer(model, beside).SerializeToString())
         held = onnx.load(tmp_path / name).graph.initializer
         for tensor in held:
             np.testing.assert_array_equal(onnx.numpy_helper.to_array(tensor), arrays[tensor.name])

@@ -6,7 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from serving.export.onnx import loops
 from serving.export.onnx.convert import convert, load
-from serving.export.onnx.graphs import bodies, captured, defined, walk
+from serving.export.onnx.graphs import bodies, captured_names, defined_names, walk
 from zoo.core.signatures import Signature, TensorSpec
 
 
@@ -47,7 +47,7 @@ def test_invariant_work_is_outside(decoder):
 
 
 def test_names_are_unique_in_the_whole_model(decoder):
-    names = [name for graph in walk(decoder.model.graph) for name in defined(graph)]
+    names = [name for graph in walk(decoder.model.graph) for name in defined_names(graph)]
     assert len(names) == len(set(names))
 
 
@@ -149,7 +149,7 @@ def test_dead_and_unchanged_states_are_gone():
     assert states(loops.optimize(handmade(*CASES["dead state"]))) == 0
     loop, body = loop_of(loops.optimize(handmade(*CASES["dead scan output"])).graph)
     assert list(loop.output) == ["end_a"]
-    assert "x1" in captured(body)
+    assert "x1" in captured_names(body)
 
 
 def test_a_name_used_inside_and_outside_means_two_values():
