@@ -2,7 +2,7 @@
 // as JSON.
 
 import { readFileSync } from "node:fs";
-import { noticed, unsure } from "./engine/doubt.js";
+import { unsureWarning, warnUnusual } from "./engine/doubt.js";
 import { Bound } from "./engine/reading.js";
 import { words } from "./engine/text.js";
 import { Tokenizer } from "./engine/tokenizer.js";
@@ -23,8 +23,8 @@ found.words = asked.words.map((word) => tokenizer.encodeWord(word));
 found.decoded = asked.rows.map((row) => tokenizer.decode(row));
 const { usual, confidences, rules } = asked, bound = new Bound(), encode = (text) => tokenizer.encode(text);
 found.common = tokenizer.common;
-found.noticed = asked.texts.map((text) => noticed(bound.read(text, encode, tokenizer), usual, tokenizer.common).warning);
-found.unsure = confidences.map((confidence) => unsure(confidence, usual));
+found.noticed = asked.texts.map((text) => warnUnusual(bound.read(text, encode, tokenizer), usual, tokenizer.common).warning);
+found.unsure = confidences.map((confidence) => unsureWarning(confidence, usual));
 found.cut = rules.map((steps) => {
   const compiled = steps.map(([pattern, becomes]) => [new RegExp(pattern, "gu"), becomes]);
   return asked.texts.map((text) => words(text, compiled));

@@ -1,9 +1,9 @@
 // An artefact behind an address: its manifest, tokenizers and graphs, each with the SHA-256 that is promised for it.
 
 import { Graph } from "./graphs.js";
-import { withHistory } from "./history.js";
+import { addHistory } from "./history.js";
 import { PREDICTORS } from "./predictors.js";
-import { withoutDefaults } from "./rules.js";
+import { removeDefaults } from "./rules.js";
 import { spansOf } from "./spans.js";
 import { Tokenizer } from "./tokenizer.js";
 
@@ -28,9 +28,9 @@ export class Artefact {
   async open() {
     const sides = await Promise.all(Object.entries(this.manifest.tokenizer).map(async ([side, name]) => {
       const tokenizer = await Tokenizer.of(await this.read(name), `${this.entry.name}-${side}`);
-      const known = this.manifest.vocabulary[side];
-      if (tokenizer.pieces.length !== known) {
-        throw new Error(`${name} of ${this.entry.name} does not fit the graphs: expected ${known} pieces; it has ${tokenizer.pieces.length}.`);
+      const size = this.manifest.vocabulary[side];
+      if (tokenizer.pieces.length !== size) {
+        throw new Error(`${name} of ${this.entry.name} does not fit the graphs: expected ${size} pieces; it has ${tokenizer.pieces.length}.`);
       }
       return [side, tokenizer];
     }));
@@ -55,7 +55,7 @@ export class Artefact {
   }
 
   async bytes(name, rules) {
-    return rules ? withoutDefaults(await this.read(name), this.manifest) : this.read(name);
+    return rules ? removeDefaults(await this.read(name), this.manifest) : this.read(name);
   }
 
   /** The files, one or none, with the weights of a graph beside it. */
@@ -69,16 +69,16 @@ export class Artefact {
     return this.graph(sampling ? "sample" : this.has("search") ? "search" : this.manifest.kind, rules);
   }
 
-  /** The same graph once more, whose loops tell what they do: `{graph, told}` of `withHistory`. */
-  remembering(signature, rules) {
+  /** The same graph once more, whose loops tell what they do: `{graph, outputs}` of `addHistory`. */
+  historyGraph(signature, rules) {
     const key = `${signature} with history${rules ? " and rules" : ""}`;
-    if (!this.opened.has(key)) this.opened.set(key, this.opening(this.entry.graphs[signature], rules));
+    if (!this.opened.has(key)) this.opened.set(key, this.openHistory(this.entry.graphs[signature], rules));
     return this.opened.get(key);
   }
 
-  async opening(name, rules) {
-    const { bytes, told } = withHistory(await this.bytes(name, rules));
-    return { graph: told.length ? await Graph.of(bytes, name, await this.weights(name)) : null, told };
+  async openHistory(name, rules) {
+    const { bytes, outputs } = addHistory(await this.bytes(name, rules));
+    return { graph: outputs.length ? await Graph.of(bytes, name, await this.weights(name)) : null, outputs };
   }
 
   /** How far back the heads look, where they have learned it; see `spansOf`. */
@@ -89,7 +89,7 @@ export class Artefact {
   async close() {
     for (const each of this.opened.values()) {
       const opened = await each.catch(() => null);
-      await (opened?.told ? opened.graph : opened)?.close();
+      await (opened?.outputs ? opened.graph : opened)?.close();
     }
   }
 }

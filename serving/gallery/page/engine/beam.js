@@ -16,14 +16,14 @@ export function replay({ dims, data }, compared, end) {
   let open = [root, ...Array(beams - 1).fill(null)];
   for (let step = 0; step < steps; step += 1) {
     const [row, totals] = [data, compared.data].map((all) => all.subarray(step * beams * vocabulary, (step + 1) * beams * vocabulary));
-    const looked = ranked(totals).slice(0, 2 * beams).filter((place) => totals[place] > IMPOSSIBLE / 2);
-    const made = looked.map((place) => {
+    const best = ranked(totals).slice(0, 2 * beams).filter((place) => totals[place] > IMPOSSIBLE / 2);
+    const nodes = best.map((place) => {
       const parent = open[Math.floor(place / vocabulary)], id = place % vocabulary;
       const node = { id, logProb: row[place], total: totals[place], depth: step + 1, beam: null, children: [], ended: id === end };
       parent.children.push(node);
       return node;
     });
-    const kept = made.filter((node) => !node.ended).slice(0, beams);
+    const kept = nodes.filter((node) => !node.ended).slice(0, beams);
     kept.forEach((node, place) => (node.beam = place));
     open = Array.from({ length: beams }, (_, place) => kept[place] ?? null);
   }

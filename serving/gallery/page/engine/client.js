@@ -4,10 +4,10 @@ export class Engine {
   constructor() {
     this.waiting = new Map();
     this.worker = new Worker(new URL("worker.js", import.meta.url), { type: "module", name: "seqzoo" });
-    this.worker.addEventListener("message", ({ data: { id, found, error } }) => {
+    this.worker.addEventListener("message", ({ data: { id, value, error } }) => {
       const { resolve, reject } = this.waiting.get(id);
       this.waiting.delete(id);
-      if (error === undefined) resolve(found);
+      if (error === undefined) resolve(value);
       else reject(new Error(error));
     });
     this.worker.addEventListener("error", (event) => {

@@ -1,7 +1,7 @@
 // ONNX Runtime in WebAssembly, on one thread: the sessions of an artefact's graphs, opened at their first use.
 
 import * as ort from "../vendor/ort.wasm.bundle.min.mjs";
-import { field, joined, whole } from "./protobuf.js";
+import { concat, field, integerField } from "./protobuf.js";
 
 /** Starts ONNX Runtime, whose WebAssembly is given; the smallest graph makes it compile this before it is needed. */
 export async function start(wasmBinary) {
@@ -12,10 +12,10 @@ export async function start(wasmBinary) {
 
 /** A model that gives back a number, as a message of onnx.proto. */
 function smallest() {
-  const value = (name) => joined([field(1, name), field(2, field(1, whole(1, 1)))]);
-  const node = joined([field(1, "x"), field(2, "y"), field(4, "Identity")]);
-  const graph = joined([field(1, node), field(2, "smallest"), field(11, value("x")), field(12, value("y"))]);
-  return joined([whole(1, 8), field(7, graph), field(8, whole(2, 17))]);
+  const value = (name) => concat([field(1, name), field(2, field(1, integerField(1, 1)))]);
+  const node = concat([field(1, "x"), field(2, "y"), field(4, "Identity")]);
+  const graph = concat([field(1, node), field(2, "smallest"), field(11, value("x")), field(12, value("y"))]);
+  return concat([integerField(1, 8), field(7, graph), field(8, integerField(2, 17))]);
 }
 
 const OPTIONS = {
@@ -42,8 +42,8 @@ export class Graph {
       const { dims, data } = inputs[name];
       feeds[name] = new ort.Tensor(TYPES.get(data.constructor), data, dims);
     }
-    const found = await this.session.run(feeds);
-    return Object.fromEntries(Object.entries(found).map(([name, { dims, data }]) => [name, { dims: [...dims], data }]));
+    const outputs = await this.session.run(feeds);
+    return Object.fromEntries(Object.entries(outputs).map(([name, { dims, data }]) => [name, { dims: [...dims], data }]));
   }
 
   close() {

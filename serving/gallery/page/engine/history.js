@@ -2,7 +2,7 @@
 // its loops; here, after its bytes were compared with their SHA-256, values inside become outputs of the graph, too: an
 // Identity in the body of the loop, whose results ONNX stacks, one for each step.
 
-import { edited, field, joined, many, one, text, whole } from "./protobuf.js";
+import { concat, edit, field, integerField, many, one, text } from "./protobuf.js";
 
 const GRAPH = 7, NODE = 1, GRAPH_INPUT = 11, OUTPUT = 12; // fields of a model and of a graph, as in onnx.proto
 const INPUT = 1, RESULT = 2, OPERATOR = 4, ATTRIBUTE = 5; // of a node
@@ -12,7 +12,7 @@ const ANY = ["Greater", "ReduceSum", "ReduceMax", "Cast"]; // what asks whether 
 const KEYS = 1, PAST = 6, SCORES = 3; // inputs of MultiHeadAttention, and the output that has the scores of the keys
 
 /**
- * `{bytes, told}`: the bytes of a model whose loops tell what they do, and `{name, of, block, nested}` of each new
+ * `{bytes, outputs}`: the bytes of a model whose loops tell what they do, and `{name, of, block, nested}` of each new
  * output. Each has a leading axis of steps, and where it is `nested` one more before it: a search whose rows leave when
  * they are done is a loop inside a loop, of which the outer one is run once for a single text. `of` says what it is:
  *
@@ -23,63 +23,63 @@ const KEYS = 1, PAST = 6, SCORES = 3; // inputs of MultiHeadAttention, and the o
  * - "running": which hypotheses go on to the block `block`, where blocks are run under a condition;
  * - "thinking": which places take the step, in the loop of a Universal Transformer whose places halt.
  */
-export function withHistory(bytes) {
-  const told = [];
-  const model = edited(bytes, GRAPH, (graph) => {
-    const changed = edited(graph, NODE, (node) => (operator(node) === "Loop" ? remembering(node, told) : node));
-    return joined([changed, ...told.map(({ name }) => field(OUTPUT, field(1, name)))]);
+export function addHistory(bytes) {
+  const outputs = [];
+  const model = edit(bytes, GRAPH, (graph) => {
+    const changed = edit(graph, NODE, (node) => (operator(node) === "Loop" ? addToLoop(node, outputs) : node));
+    return concat([changed, ...outputs.map(({ name }) => field(OUTPUT, field(1, name)))]);
   });
-  return { bytes: told.length ? model : bytes, told };
+  return { bytes: outputs.length ? model : bytes, outputs };
 }
 
-/** A Loop whose body gives values of its own a second time; `told` grows by these, and so do its results. */
-function remembering(loop, told, ending = "") {
-  const before = told.length, inputs = many(loop, INPUT).length;
-  const changed = edited(loop, ATTRIBUTE, (attribute) => {
+/** A Loop whose body gives values of its own a second time; `outputs` grows by these, and so do its results. */
+function addToLoop(loop, outputs, ending = "") {
+  const before = outputs.length, inputs = many(loop, INPUT).length;
+  const changed = edit(loop, ATTRIBUTE, (attribute) => {
     if (string(attribute, ATTRIBUTE_NAME) !== "body") return attribute;
-    return edited(attribute, BODY, (body) => {
-      if (many(body, NODE).some(searching)) return leaving(body, told);
-      const more = chosen(body, inputs - 2).flatMap(([value, of, block]) => {
-        const name = `history.${told.length}`;
-        told.push({ name, of, block });
+    return edit(attribute, BODY, (body) => {
+      if (many(body, NODE).some(holdsSearch)) return passOn(body, outputs);
+      const more = chooseValues(body, inputs - 2).flatMap(([value, of, block]) => {
+        const name = `history.${outputs.length}`;
+        outputs.push({ name, of, block });
         const copy = [field(INPUT, value), field(RESULT, `${name}/step`), field(OPERATOR, "Identity")];
-        return [field(NODE, joined(copy)), field(OUTPUT, field(1, `${name}/step`))];
+        return [field(NODE, concat(copy)), field(OUTPUT, field(1, `${name}/step`))];
       });
-      const whole = joined([body, ...more]);
-      return searches(body) ? looking(whole, told) : whole;
+      const whole = concat([body, ...more]);
+      return isSearch(body) ? addScores(whole, outputs) : whole;
     });
   });
-  return joined([changed, ...told.slice(before).map(({ name }) => field(RESULT, name + ending))]);
+  return concat([changed, ...outputs.slice(before).map(({ name }) => field(RESULT, name + ending))]);
 }
 
-const searches = (body) => many(body, NODE).some((node) => operator(node) === "LogSoftmax");
+const isSearch = (body) => many(body, NODE).some((node) => operator(node) === "LogSoftmax");
 const bodies = (loop) => many(loop, ATTRIBUTE).flatMap((attribute) => many(attribute, BODY));
-const searching = (node) => operator(node) === "Loop" && bodies(node).some(searches);
+const holdsSearch = (node) => operator(node) === "Loop" && bodies(node).some(isSearch);
 
 /** The body of a loop around a search: it hands on what the search tells. */
-function leaving(body, told) {
-  const before = told.length;
-  const changed = edited(body, NODE, (node) => (searching(node) ? remembering(node, told, "/rows") : node));
-  const more = told.slice(before).map((each) => {
+function passOn(body, outputs) {
+  const before = outputs.length;
+  const changed = edit(body, NODE, (node) => (holdsSearch(node) ? addToLoop(node, outputs, "/rows") : node));
+  const more = outputs.slice(before).map((each) => {
     each.nested = true;
     const name = `${each.name}/rows`;
     return field(OUTPUT, each.of === "scores" ? scores(name) : field(1, name));
   });
-  return joined([changed, ...more]);
+  return concat([changed, ...more]);
 }
 
-/** `[value, of, block]` for each value of a body that is told; `count` values are carried, behind the condition. */
-function chosen(body, count) {
+/** `[value, of, block]` for each value of a body that becomes an output; `count` values are carried, behind the condition. */
+function chooseValues(body, count) {
   const carried = many(body, OUTPUT).slice(1, 1 + count);
-  if (!searches(body)) return thinking(body, carried.map((value) => string(value, 1)));
+  if (!isSearch(body)) return thinking(body, carried.map((value) => string(value, 1)));
   const nodes = many(body, NODE), named = BESIDE.slice(0, carried.some(grows) ? 1 : 2);
-  const made = nodes.filter((node) => named.includes(operator(node))).map((node) => [string(node, RESULT), operator(node)]);
-  const logarithms = new Set(made.filter(([, what]) => what === "LogSoftmax").map(([value]) => value));
+  const values = nodes.filter((node) => named.includes(operator(node))).map((node) => [string(node, RESULT), operator(node)]);
+  const logarithms = new Set(values.filter(([, what]) => what === "LogSoftmax").map(([value]) => value));
   const totals = nodes.filter((node) => operator(node) === "Add" && strings(node, INPUT).some((value) => logarithms.has(value)));
   const inside = new Set(nodes.flatMap((node) => strings(node, RESULT)));
-  const conditions = nodes.filter((node) => blockwise(node, inside)).map((node) => asked(string(node, INPUT), nodes));
+  const conditions = nodes.filter((node) => isBlock(node, inside)).map((node) => findValue(string(node, INPUT), nodes));
   const running = conditions.map((value, place) => [value, "running", place + 1]);
-  return [...made, ...totals.map((node) => [string(node, RESULT), "totals"]), ...running];
+  return [...values, ...totals.map((node) => [string(node, RESULT), "totals"]), ...running];
 }
 
 /**
@@ -97,77 +97,77 @@ function thinking(body, after) {
 }
 
 /** Whether a node runs a block under a condition; that of the rules of a search is known before the loop. */
-const blockwise = (node, inside) => operator(node) === "If" && inside.has(string(node, INPUT));
+const isBlock = (node, inside) => operator(node) === "If" && inside.has(string(node, INPUT));
 
 /** The value of which a condition asks whether any of it is true. */
-function asked(value, nodes) {
+function findValue(value, nodes) {
   const maker = nodes.find((node) => strings(node, RESULT).includes(value));
-  return maker && ANY.includes(operator(maker)) ? asked(string(maker, INPUT), nodes) : value;
+  return maker && ANY.includes(operator(maker)) ? findValue(string(maker, INPUT), nodes) : value;
 }
 
 /**
- * The body of a search whose fused attentions over the source tell the scores of their keys. What they compute is told
+ * The body of a search whose fused attentions over the source give the scores of their keys. What they compute is an output
  * from the first block on; in the branch of a block that is not run, the scores of the first one stand in for its own.
  */
-function looking(body, told) {
+function addScores(body, outputs) {
   const inside = new Set(many(body, NODE).flatMap((node) => strings(node, RESULT)));
-  const first = told.length, types = [];
+  const first = outputs.length, types = [];
   let block = 0;
   const next = () => {
-    const name = `history.${told.length}`;
-    told.push({ name, of: "scores", block: block - 1 });
+    const name = `history.${outputs.length}`;
+    outputs.push({ name, of: "scores", block: block - 1 });
     types.push(field(OUTPUT, scores(`${name}/step`)));
     return `${name}/step`;
   };
-  const changed = edited(body, NODE, (node) => {
-    if (overSource(node, inside)) {
+  const changed = edit(body, NODE, (node) => {
+    if (isOverSource(node, inside)) {
       block += 1;
-      return telling(node, next());
+      return giveScores(node, next());
     }
-    if (!blockwise(node, inside)) return node;
+    if (!isBlock(node, inside)) return node;
     block += 1;
-    return told.length > first ? eitherWay(node, inside, next, told[first].name) : node;
+    return outputs.length > first ? addToBranches(node, inside, next, outputs[first].name) : node;
   });
-  return joined([changed, ...types]);
+  return concat([changed, ...types]);
 }
 
 /** Whether a node is an attention over keys that stay the same from step to step: they come from outside. */
-function overSource(node, inside) {
+function isOverSource(node, inside) {
   if (operator(node) !== "MultiHeadAttention") return false;
   const inputs = strings(node, INPUT);
   return !inputs[PAST] && !inside.has(inputs[KEYS]);
 }
 
 /** An attention that gives the scores of its keys, too. */
-function telling(node, name) {
+function giveScores(node, name) {
   const missing = SCORES - many(node, RESULT).length;
-  return joined([node, ...Array(missing).fill(field(RESULT, "")), field(RESULT, name)]);
+  return concat([node, ...Array(missing).fill(field(RESULT, "")), field(RESULT, name)]);
 }
 
 /** An If one of whose branches has an attention over the source; the other branch gives the scores `instead`. */
-function eitherWay(node, inside, next, instead) {
+function addToBranches(node, inside, next, instead) {
   const own = (graph) => new Set([...inside, ...many(graph, NODE).flatMap((each) => strings(each, RESULT))]);
-  const looks = (graph) => many(graph, NODE).some((each) => overSource(each, own(graph)));
+  const looks = (graph) => many(graph, NODE).some((each) => isOverSource(each, own(graph)));
   if (!many(node, ATTRIBUTE).some((attribute) => many(attribute, BODY).some(looks))) return node;
   const name = next();
-  const changed = edited(node, ATTRIBUTE, (attribute) => edited(attribute, BODY, (graph) => {
+  const changed = edit(node, ATTRIBUTE, (attribute) => edit(attribute, BODY, (graph) => {
     const branch = `${name}/${string(attribute, ATTRIBUTE_NAME)}`, output = field(OUTPUT, scores(branch));
-    if (looks(graph)) return joined([edited(graph, NODE, (each) => (overSource(each, own(graph)) ? telling(each, branch) : each)), output]);
+    if (looks(graph)) return concat([edit(graph, NODE, (each) => (isOverSource(each, own(graph)) ? giveScores(each, branch) : each)), output]);
     const copy = [field(INPUT, `${instead}/step`), field(RESULT, branch), field(OPERATOR, "Identity")];
-    return joined([graph, field(NODE, joined(copy)), output]);
+    return concat([graph, field(NODE, concat(copy)), output]);
   }));
-  return joined([changed, field(RESULT, name)]);
+  return concat([changed, field(RESULT, name)]);
 }
 
 /** What is said of a value that is a tensor of float32: ONNX Runtime cannot tell this of the scores by itself. */
-const scores = (name) => joined([field(1, name), field(2, field(1, whole(1, FLOAT)))]);
+const scores = (name) => concat([field(1, name), field(2, field(1, integerField(1, FLOAT)))]);
 
 /**
  * Whether a value has another size after each step, as the caches of a Transformer: float, with open inner sizes. What a
  * search has covered of its source, `(rows, beams, source time)`, is open at its end and stays as long as it is.
  */
 function grows(value) {
-  const [kind, shape] = [[2, 1, 1], [2, 1, 2]].map((path) => path.reduce((held, number) => held && one(held, number), value));
+  const [kind, shape] = [[2, 1, 1], [2, 1, 2]].map((path) => path.reduce((message, number) => message && one(message, number), value));
   return kind === FLOAT && (!shape || many(shape, 1).slice(1, -1).some((size) => !one(size, 1)));
 }
 

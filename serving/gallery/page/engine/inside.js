@@ -15,25 +15,25 @@ export async function inside(artefact, result) {
   return result.labels ? thoughts(artefact, result) : {};
 }
 
-/** The outputs of a graph and, by what they are of, what its loops told. */
-async function remembered(artefact, signature, inputs, { rules } = {}) {
-  const { graph, told } = await artefact.remembering(signature, rules);
-  if (!told.length) return {};
+/** The outputs of a graph that its loops have added, by what they are of. */
+async function runWithHistory(artefact, signature, inputs, { rules } = {}) {
+  const { graph, outputs } = await artefact.historyGraph(signature, rules);
+  if (!outputs.length) return {};
   const found = await graph.run(inputs);
-  for (const { name, nested } of told) {
+  for (const { name, nested } of outputs) {
     if (!nested) continue;
     if (found[name].dims[0] !== 1) return {}; // rows left, so that the steps are not those of one text
     found[name] = { dims: found[name].dims.slice(1), data: found[name].data };
   }
-  const of = (what) => told.filter((each) => each.of === what).map(({ name }) => found[name]);
-  const scores = told.filter((each) => each.of === "scores").map(({ name, block }) => ({ ...found[name], block }));
+  const of = (what) => outputs.filter((each) => each.of === what).map(({ name }) => found[name]);
+  const scores = outputs.filter((each) => each.of === "scores").map(({ name, block }) => ({ ...found[name], block }));
   return { probabilities: of("LogSoftmax")[0], totals: of("totals")[0], attention: of("Softmax"), thinking: of("thinking")[0], running: of("running"), scores };
 }
 
 async function search(artefact, { source, hypotheses, options }) {
   const { source: reader, target } = artefact;
-  const inputs = { ...padded([source], reader.pieces.length), ...artefact.predictor.ruled(options) };
-  const found = await remembered(artefact, "search", inputs, options);
+  const inputs = { ...padded([source], reader.pieces.length), ...artefact.predictor.ruleInputs(options) };
+  const found = await runWithHistory(artefact, "search", inputs, options);
   if (!found.totals) return {};
   const root = replay(found.probabilities, found.totals, target.eos);
   const most = artefact.manifest.max_length;
@@ -42,16 +42,16 @@ async function search(artefact, { source, hypotheses, options }) {
   ended.forEach((nodes, rank) => Object.assign(nodes.at(-1), { rank, score: hypotheses[rank].score }));
   const steps = ended[0].map((node, step) => ({ step, beam: step ? ended[0][step - 1].beam : 0, piece: target.pieces[node.id] }));
   return {
-    tree: named(root, target.pieces),
+    tree: namePieces(root, target.pieces),
     best: ended[0].map((node) => node.logProb),
     ...exits(found.running, steps),
     ...attention(found, steps, source.map((id) => reader.pieces[id])),
   };
 }
 
-function named(node, pieces) {
+function namePieces(node, pieces) {
   const { children, id, ...rest } = node;
-  return { ...rest, piece: id === null ? "" : pieces[id], children: children.map((each) => named(each, pieces)) };
+  return { ...rest, piece: id === null ? "" : pieces[id], children: children.map((each) => namePieces(each, pieces)) };
 }
 
 /** After which block each piece of the best output left, where blocks are run under a condition. */
@@ -96,17 +96,17 @@ function softmax(scores) {
 
 /** Of a language model, each token that it has written with its probability, and what else it might have written. */
 async function tokens(artefact, result) {
-  const [found, spans] = [await written(artefact, result), await artefact.spans()];
+  const [found, spans] = [await readTokens(artefact, result), await artefact.spans()];
   if (!spans) return found;
   const ids = [...result.source, ...result.ids], { pieces } = artefact.source;
   const far = Math.ceil(Math.max(...spans.blocks.flat())) + spans.ramp;
   return { ...found, spans: { ...spans, before: ids.slice(-far).map((id) => pieces[id]) } };
 }
 
-async function written(artefact, { source, ids, options = {} }) {
+async function readTokens(artefact, { source, ids, options = {} }) {
   const { source: reader, manifest, predictor } = artefact;
-  const inputs = { ...padded([source.slice(-predictor.bound.maxInput)], reader.pieces.length, 0), ...predictor.drawn(options), ...predictor.ruled(options) };
-  const { probabilities } = await remembered(artefact, options.sampling ? "sample" : "search", inputs, options);
+  const inputs = { ...padded([source.slice(-predictor.bound.maxInput)], reader.pieces.length, 0), ...predictor.samplingInputs(options), ...predictor.ruleInputs(options) };
+  const { probabilities } = await runWithHistory(artefact, options.sampling ? "sample" : "search", inputs, options);
   if (!probabilities || probabilities.dims[2] !== 1) return {};
   const size = probabilities.dims[3];
   const found = ids.slice(0, manifest.max_length).map((id, step) => {
@@ -120,7 +120,7 @@ async function written(artefact, { source, ids, options = {} }) {
 /** How often each sentence of a text was thought about before it halted, where a model reads by sentences. */
 async function thoughts(artefact, { source }) {
   const { source: reader } = artefact;
-  const { thinking } = await remembered(artefact, artefact.manifest.kind, padded([source], reader.pieces.length));
+  const { thinking } = await runWithHistory(artefact, artefact.manifest.kind, padded([source], reader.pieces.length));
   if (!thinking) return {};
   const [steps, , places] = thinking.dims, parts = sentences(source, reader);
   const took = Array.from({ length: places }, (_, place) =>

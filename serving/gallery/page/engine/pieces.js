@@ -5,7 +5,7 @@ const UNKNOWN = 1, SPECIAL = [0, 2, 3], END = 3, SHOWN = "\u2047";
 const SPACES = [9, 14, 32, 33, 0x85, 0x86, 0xa0, 0xa1, 0x1680, 0x1681, 0x2000, 0x200b, 0x2028, 0x202a, 0x202f, 0x2030, 0x205f, 0x2060, 0x3000, 0x3001];
 
 /** The tokenizer of a file that begins with "{". */
-export function written(bytes) {
+export function readTokenizer(bytes) {
   const settings = JSON.parse(new TextDecoder().decode(bytes)), kind = KINDS[settings.tokenizer];
   if (!kind) throw new Error(`This page knows no tokenizer of the kind ${settings.tokenizer}.`);
   return new kind(settings);
@@ -29,7 +29,7 @@ class Written {
   }
 
   decode(ids) {
-    return this.joined(ids.filter((id) => !this.special.has(id)));
+    return this.join(ids.filter((id) => !this.special.has(id)));
   }
 }
 
@@ -70,7 +70,7 @@ class WordPiece extends Written {
     return found;
   }
 
-  joined(ids) {
+  join(ids) {
     return ids.map((id) => (id === UNKNOWN ? SHOWN : this.pieces[id])).join(" ").replaceAll(` ${this.settings.prefix}`, "");
   }
 }
@@ -98,7 +98,7 @@ class BytePairs extends Written {
   words(text) {
     const whole = this.settings.prefix_space && text && !text.startsWith(" ") ? ` ${text}` : text, known = new Map();
     return (whole.match(this.word) ?? []).map((word) => {
-      if (!known.has(word)) known.set(word, this.merged(Array.from(new TextEncoder().encode(word), (byte) => this.bytes[byte])));
+      if (!known.has(word)) known.set(word, this.merge(Array.from(new TextEncoder().encode(word), (byte) => this.bytes[byte])));
       return known.get(word);
     });
   }
@@ -108,7 +108,7 @@ class BytePairs extends Written {
   }
 
   /** All pairs that come first in the list are merged, again and again. */
-  merged(ids) {
+  merge(ids) {
     const rank = (place) => (place + 1 < ids.length ? this.ranks.get(ids[place] * this.pieces.length + ids[place + 1]) : undefined) ?? Infinity;
     for (;;) {
       let best = Infinity;
@@ -126,7 +126,7 @@ class BytePairs extends Written {
     }
   }
 
-  joined(ids) {
+  join(ids) {
     const bytes = Uint8Array.from(ids.flatMap((id) => this.shown[id]));
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   }

@@ -2,13 +2,13 @@
 // {ids, text, source, error, warning}, and of what is particular to the kind. `text` is the answer of `seqzoo run`;
 // `ids` are what it was made of: the ids that were written, the index of the label, or the index of each word's tag.
 
-import { doubted, joined, noticed, unsure } from "./doubt.js";
+import { addDoubts, joinWarnings, unsureWarning, warnUnusual } from "./doubt.js";
 import { likeliest, transitions } from "./transitions.js";
 import { padded } from "./graphs.js";
 import { uniforms } from "./random.js";
 import { boundOf, either, isAnswered, pair } from "./reading.js";
-import { inputsOf, longest } from "./rules.js";
-import { characters, count, isBlank, quoted } from "./text.js";
+import { inputsOf, lengthBound } from "./rules.js";
+import { characters, count, isBlank, quote } from "./text.js";
 
 const EMPTY = -1e9; // the score of a place without a hypothesis, as the decoding graphs write it
 
@@ -20,15 +20,15 @@ class Predictor {
   }
 
   read(text, around = this.source) {
-    return this.noticed(this.bound.read(text, (part) => this.source.encode(part), around));
+    return this.warnUnusual(this.bound.read(text, (part) => this.source.encode(part), around));
   }
 
-  noticed(reading) {
-    return noticed(reading, this.manifest.usual, this.source.common);
+  warnUnusual(reading) {
+    return warnUnusual(reading, this.manifest.usual, this.source.common);
   }
 
   remarks({ ids: source, error, warning }, confidence = null) {
-    return { source, error, warning: joined(warning, unsure(confidence, this.manifest.usual)) };
+    return { source, error, warning: joinWarnings(warning, unsureWarning(confidence, this.manifest.usual)) };
   }
 }
 
@@ -39,14 +39,14 @@ class Predictor {
  */
 export class Generate extends Predictor {
   async run(text, options = {}) {
-    let reading = this.read(text), found = [{ ids: [], score: 0 }], confidence = null;
+    let reading = this.read(text), pairs = [{ ids: [], score: 0 }], confidence = null;
     if (isAnswered(reading)) {
-      found = await this.search(reading.ids, options);
+      pairs = await this.search(reading.ids, options);
       const { rules, max_length: most } = this.manifest;
-      confidence = this.confidence(found[0]);
-      reading = doubted(reading, found[0].ids, longest({ ...rules, ...options.rules }, most, reading.ids.length));
+      confidence = this.confidence(pairs[0]);
+      reading = addDoubts(reading, pairs[0].ids, lengthBound({ ...rules, ...options.rules }, most, reading.ids.length));
     }
-    const hypotheses = found.map((each) => ({ ...each, text: this.target.decode(each.ids), pieces: this.pieces(each.ids) }));
+    const hypotheses = pairs.map((each) => ({ ...each, text: this.target.decode(each.ids), pieces: this.pieces(each.ids) }));
     const { ids, text: best, score } = hypotheses[0];
     const sourcePieces = reading.ids.map((id) => this.source.pieces[id]);
     return { ids, text: best, score, confidence, hypotheses, sourcePieces, options, ...this.remarks(reading, confidence) };
@@ -66,11 +66,11 @@ export class Generate extends Predictor {
   /** `{ids, score}` of the hypotheses of the default search, the best first. */
   async search(ids, options, least = 1) {
     const graph = await this.artefact.graph("search", options.rules);
-    return hypotheses(await graph.run({ ...padded([ids], this.source.pieces.length, least), ...this.ruled(options) }));
+    return hypotheses(await graph.run({ ...padded([ids], this.source.pieces.length, least), ...this.ruleInputs(options) }));
   }
 
   /** The inputs of a graph for its rules, where some are given. */
-  ruled({ rules }) {
+  ruleInputs({ rules }) {
     return rules ? inputsOf(rules, this.manifest, (text) => this.target.encode(text)) : {};
   }
 }
@@ -93,18 +93,18 @@ export class Continue extends Generate {
       [written, score] = [[...written, ...more.ids], score + more.score];
     }
     const ids = length === null ? written : written.slice(0, length);
-    return { ids, text: this.after(reading.ids, ids), score, options, ...this.remarks(doubted(reading, ids)) };
+    return { ids, text: this.after(reading.ids, ids), score, options, ...this.remarks(addDoubts(reading, ids)) };
   }
 
   async write(prompt, options, start) {
     if (!options.sampling) return (await this.search(prompt, options, 0))[0];
     const graph = await this.artefact.graph("sample", options.rules);
     const inputs = padded([prompt], this.source.pieces.length, 0);
-    return hypotheses(await graph.run({ ...inputs, ...this.drawn(options, start), ...this.ruled(options) }))[0];
+    return hypotheses(await graph.run({ ...inputs, ...this.samplingInputs(options, start), ...this.ruleInputs(options) }))[0];
   }
 
   /** The inputs of the graph that samples, for the tokens from number `start` on. */
-  drawn({ sampling }, start = 0) {
+  samplingInputs({ sampling }, start = 0) {
     if (!sampling) return {};
     const { temperature = 1, topK = 0, topP = 1, seed = 0 } = sampling, steps = this.manifest.max_length;
     const one = (Type, value) => ({ dims: [1], data: Type.of(value) });
@@ -128,8 +128,8 @@ export class Classify extends Predictor {
   async run(text) {
     const reading = this.read(text);
     if (!isAnswered(reading)) return { ...NOTHING, ...this.remarks(reading) };
-    const found = await this.ask(padded([reading.ids], this.source.pieces.length));
-    return this.labelled(found.probabilities.data, reading);
+    const outputs = await this.ask(padded([reading.ids], this.source.pieces.length));
+    return this.makeAnswer(outputs.probabilities.data, reading);
   }
 
   async ask(inputs) {
@@ -138,9 +138,9 @@ export class Classify extends Predictor {
   }
 
   /** The answer to what was read, and what is to be remarked of both. */
-  labelled(numbers, remarked) {
-    const found = this.label(numbers);
-    return { ...found, ...this.remarks(remarked, found.probability ?? null) };
+  makeAnswer(numbers, remarked) {
+    const answer = this.label(numbers);
+    return { ...answer, ...this.remarks(remarked, answer.probability ?? null) };
   }
 
   /** The label, and all labels with their probabilities, the most probable first. */
@@ -163,7 +163,7 @@ export class Compare extends Classify {
   async run(text) {
     let sides;
     try {
-      sides = pair(text, quoted);
+      sides = pair(text, quote);
     } catch (error) {
       return { ...NOTHING, source: [], error: isBlank(text) ? null : error.message, warning: null };
     }
@@ -174,7 +174,7 @@ export class Compare extends Classify {
     const [first, second] = readings.map((each) => padded([each.ids], this.source.pieces.length));
     const inputs = { first_ids: first.token_ids, first_lengths: first.lengths };
     Object.assign(inputs, { second_ids: second.token_ids, second_lengths: second.lengths });
-    return this.labelled((await this.ask(inputs)).probabilities.data, remarked);
+    return this.makeAnswer((await this.ask(inputs)).probabilities.data, remarked);
   }
 }
 
@@ -203,7 +203,7 @@ export class Tag extends Classify {
   }
 
   async run(text) {
-    const reading = this.noticed(this.bound.readWords(text, (word) => this.source.encodeWord(word), this.source, this.steps));
+    const reading = this.warnUnusual(this.bound.readWords(text, (word) => this.source.encodeWord(word), this.source, this.steps));
     if (!reading.places.length) return { ids: [], text: "", words: [], ...this.remarks(reading) };
     const { probabilities } = await this.ask(padded([reading.ids], this.source.pieces.length));
     const letters = characters(text), { labels } = this.manifest, size = probabilities.dims.at(-1);
@@ -224,13 +224,13 @@ export const ranked = (values) => Array.from(values.keys()).sort((one, other) =>
 
 /** `{ids, score}` of the one row of the outputs, the best first. Empty places, except for the first, are left out. */
 function hypotheses({ output_ids: { dims, data }, output_lengths: lengths, scores }) {
-  const [, beams, time] = dims, found = [];
+  const [, beams, time] = dims, pairs = [];
   for (let rank = 0; rank < beams; rank += 1) {
     const score = scores.data[rank];
     if (rank && score <= EMPTY) continue;
-    found.push({ ids: Array.from(data.subarray(rank * time, rank * time + lengths.data[rank])), score });
+    pairs.push({ ids: Array.from(data.subarray(rank * time, rank * time + lengths.data[rank])), score });
   }
-  return found;
+  return pairs;
 }
 
 export const PREDICTORS = { generate: Generate, continue: Continue, classify: Classify, compare: Compare, tag: Tag, rate: Rate };

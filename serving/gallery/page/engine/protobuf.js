@@ -39,38 +39,38 @@ export function one(bytes, number) {
 }
 
 /** A message in which `change(value)` stands for the values of the fields of one number; null leaves a field out. */
-export function edited(bytes, number, change) {
+export function edit(bytes, number, change) {
   const parts = Array.from(fields(bytes), (each) => {
     const value = each.number === number ? change(each.value) : each.value;
     if (value === null && each.value !== null) return new Uint8Array();
     return value === each.value ? bytes.subarray(each.start, each.end) : field(each.number, value);
   });
-  return joined(parts);
+  return concat(parts);
 }
 
 export const text = (bytes) => decoder.decode(bytes);
 
 /** A field that holds bytes. */
 export function field(number, content) {
-  const held = typeof content === "string" ? new TextEncoder().encode(content) : content;
-  return joined([numbered(number * 8 + 2), numbered(held.length), held]);
+  const data = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  return concat([encodeVarint(number * 8 + 2), encodeVarint(data.length), data]);
 }
 
 /** A field that holds a whole number. */
-export const whole = (number, value) => joined([numbered(number * 8), numbered(value)]);
+export const integerField = (number, value) => concat([encodeVarint(number * 8), encodeVarint(value)]);
 
-export function joined(parts) {
-  const found = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+export function concat(parts) {
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {
-    found.set(part, at);
+    bytes.set(part, at);
     at += part.length;
   }
-  return found;
+  return bytes;
 }
 
-function numbered(value) {
-  const found = [];
-  for (; value >= 0x80; value = Math.floor(value / 128)) found.push((value % 128) | 0x80);
-  return Uint8Array.of(...found, value);
+function encodeVarint(value) {
+  const digits = [];
+  for (; value >= 0x80; value = Math.floor(value / 128)) digits.push((value % 128) | 0x80);
+  return Uint8Array.of(...digits, value);
 }

@@ -1,8 +1,8 @@
-// How much of a text a model reads, and what is said about texts that it does not read as a whole.
+// How much of a text a model reads, and the errors and warnings about texts that it does not read as a whole.
 // The same rules, word for word, as serving/runtime/reading.py.
 
-import { joined, unknown } from "./doubt.js";
-import { characters, isBlank, notUnicode, withoutNul, words } from "./text.js";
+import { joinWarnings, unknownWarning } from "./doubt.js";
+import { characters, isBlank, unicodeError, withoutNul, words } from "./text.js";
 
 export const DEFAULT = 1024; // tokens, where the artefact does not say how many it reads
 const NOTHING = { before: [], after: [] };
@@ -24,18 +24,18 @@ export class Bound {
     this.maxCharacters = CHARACTERS * maxInput;
   }
 
-  tooMany(count, unit) {
+  overlongError(count, unit) {
     return `${count} ${unit}, at most ${unit === "tokens" ? this.maxInput : this.maxCharacters}`;
   }
 
-  only(kept, count, unit) {
-    return `only the ${this.side} ${kept} tokens are read, of ${count} ${unit}`;
+  cutWarning(countRead, count, unit) {
+    return `only the ${this.side} ${countRead} tokens are read, of ${count} ${unit}`;
   }
 
   /** The reading of a text; `around` has the ids before and behind it. */
   read(text, encode, around = NOTHING) {
     const part = this.clip(text);
-    return part.error ? part : this.doubted(this.limit(part, encode(part.text), around));
+    return part.error ? part : this.warnUnknown(this.limit(part, encode(part.text), around));
   }
 
   /** As `read`, but each word, which `steps` tell apart (`words`), is encoded separately, and is read whole or not at all. */
@@ -48,29 +48,29 @@ export class Bound {
     const whole = pieces.flat(), { before, after } = around;
     const limited = this.limit(part, whole, around);
     if (limited.error) return limited;
-    const kept = first.slice(1).filter((reached) => reached + limited.around <= this.maxInput).length;
-    const ids = [...before, ...whole.slice(0, first[kept]), ...after];
-    const [found, unit] = part.count === null ? [whole.length + limited.around, "tokens"] : [part.count, "characters"];
-    const warning = limited.warning && this.only(ids.length, found, unit);
-    const starts = first.slice(0, kept).map((place) => before.length + place);
-    return this.doubted({ ...limited, ids, places: places.slice(0, kept), first: starts, warning });
+    const numWords = first.slice(1).filter((reached) => reached + limited.around <= this.maxInput).length;
+    const ids = [...before, ...whole.slice(0, first[numWords]), ...after];
+    const [total, unit] = part.count === null ? [whole.length + limited.around, "tokens"] : [part.count, "characters"];
+    const warning = limited.warning && this.cutWarning(ids.length, total, unit);
+    const starts = first.slice(0, numWords).map((place) => before.length + place);
+    return this.warnUnknown({ ...limited, ids, places: places.slice(0, numWords), first: starts, warning });
   }
 
   /** The reading, with a warning if the tokenizer does not know some of its pieces. */
-  doubted(read) {
+  warnUnknown(read) {
     const count = read.ids.filter((id) => id === this.unknown).length;
-    return count ? { ...read, warning: joined(read.warning, unknown(count, read.ids.length - read.around)) } : read;
+    return count ? { ...read, warning: joinWarnings(read.warning, unknownWarning(count, read.ids.length - read.around)) } : read;
   }
 
   /** The part of a text that is tokenised: characters far beyond the bound are cut off first, to save work. */
   clip(text) {
-    const wrong = notUnicode(text);
-    if (wrong) return reading({ error: wrong });
+    const error = unicodeError(text);
+    if (error) return reading({ error });
     const letters = characters(text);
     if (letters.length <= this.maxCharacters) return reading({ text });
     const begin = letters.slice(0, this.maxCharacters).join("");
     if (this.side === "first" && isBlank(text)) return reading({ text: begin });
-    if (this.overlong === "refuse") return reading({ error: this.tooMany(letters.length, "characters") });
+    if (this.overlong === "refuse") return reading({ error: this.overlongError(letters.length, "characters") });
     const part = this.side === "first" ? begin : letters.slice(-this.maxCharacters).join("");
     return reading({ text: part, count: letters.length });
   }
@@ -78,12 +78,12 @@ export class Bound {
   /** The reading of a clipped text with these ids and those around them, cut to the bound. */
   limit(part, own, { before, after } = NOTHING) {
     const around = before.length + after.length, count = own.length + around, room = Math.max(0, this.maxInput - around);
-    const [found, unit] = part.count === null ? [count, "tokens"] : [part.count, "characters"];
-    if (count > this.maxInput && this.overlong === "refuse") return reading({ error: this.tooMany(found, unit) });
+    const [total, unit] = part.count === null ? [count, "tokens"] : [part.count, "characters"];
+    if (count > this.maxInput && this.overlong === "refuse") return reading({ error: this.overlongError(total, unit) });
     const start = this.side === "first" ? 0 : Math.max(0, own.length - room);
     const ids = [...before, ...own.slice(start, start + room), ...after];
     if (ids.length === count && part.count === null) return { ...part, ids, around };
-    return { ...part, ids, around, warning: this.only(ids.length, found, unit) };
+    return { ...part, ids, around, warning: this.cutWarning(ids.length, total, unit) };
   }
 }
 

@@ -1,44 +1,44 @@
 // The rules of a search as inputs of its graph, as serving/kinds/rules.py makes them. In a graph they need not be given:
 // their values are initializers. ONNX Runtime for browsers takes no other values for these, so they are taken out.
 
-import { edited, one, text } from "./protobuf.js";
+import { edit, one, text } from "./protobuf.js";
 
 const GRAPH = 7, INITIALIZER = 5, TENSOR_NAME = 8; // of a model, a graph and a tensor, as in onnx.proto
 const TYPES = { int32: Int32Array, float32: Float32Array };
 
 /** The rules that a graph takes: the inputs of its signature that have a default. */
-const taken = ({ signatures }) => signatures.find(({ name }) => name === "tokens").inputs.filter((each) => "default" in each);
+const rulesOf = ({ signatures }) => signatures.find(({ name }) => name === "tokens").inputs.filter((each) => "default" in each);
 
 /** The bytes of a graph whose rules must all be given. */
-export function withoutDefaults(bytes, manifest) {
-  const names = new Set(taken(manifest).map(({ name }) => name));
-  const kept = (tensor) => (names.has(text(one(tensor, TENSOR_NAME) ?? new Uint8Array())) ? null : tensor);
-  return edited(bytes, GRAPH, (graph) => edited(graph, INITIALIZER, kept));
+export function removeDefaults(bytes, manifest) {
+  const names = new Set(rulesOf(manifest).map(({ name }) => name));
+  const keep = (tensor) => (names.has(text(one(tensor, TENSOR_NAME) ?? new Uint8Array())) ? null : tensor);
+  return edit(bytes, GRAPH, (graph) => edit(graph, INITIALIZER, keep));
 }
 
 /** The inputs `{name: {dims, data}}` for rules by name: those that are given, and else those of the artefact. */
 export function inputsOf(rules, manifest, encode) {
   const { prefix, bad_words: words, ...numbers } = rules;
-  const given = Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, [value]]));
-  if (prefix) given.forced_tokens = [encode(prefix)];
+  const values = Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, [value]]));
+  if (prefix) values.forced_tokens = [encode(prefix)];
   const lists = (words ?? []).map(encode).filter((pieces) => pieces.length);
   const most = Math.max(0, ...lists.map((pieces) => pieces.length));
-  if (most) given.bad_words = [lists.map((pieces) => [...Array(most - pieces.length).fill(-1), ...pieces])];
-  const lacking = Object.keys(given).find((name) => given[name][0] && !taken(manifest).some((spec) => spec.name === name));
+  if (most) values.bad_words = [lists.map((pieces) => [...Array(most - pieces.length).fill(-1), ...pieces])];
+  const lacking = Object.keys(values).find((name) => values[name][0] && !rulesOf(manifest).some((spec) => spec.name === name));
   if (lacking) throw new Error(`${manifest.name} was exported without ${lacking}; leave it out.`);
-  return Object.fromEntries(taken(manifest).map((spec) => {
-    const values = given[spec.name] ?? spec.default, dims = [];
-    for (let each = values; Array.isArray(each); each = each[0]) dims.push(each.length);
-    return [spec.name, { dims, data: TYPES[spec.dtype].from(values.flat(Infinity)) }];
+  return Object.fromEntries(rulesOf(manifest).map((spec) => {
+    const value = values[spec.name] ?? spec.default, dims = [];
+    for (let each = value; Array.isArray(each); each = each[0]) dims.push(each.length);
+    return [spec.name, { dims, data: TYPES[spec.dtype].from(value.flat(Infinity)) }];
   }));
 }
 
 /** The largest number of pieces of an answer, in float32 as a graph computes it. */
-export function longest(rules, most, source) {
-  let found = rules.max_length || most;
+export function lengthBound(rules, most, source) {
+  let bound = rules.max_length || most;
   if (rules.length_ratio) {
     const { fround } = Math;
-    found = Math.min(found, Math.floor(fround(fround(fround(rules.length_ratio) * source) + (rules.length_extra ?? 0))));
+    bound = Math.min(bound, Math.floor(fround(fround(fround(rules.length_ratio) * source) + (rules.length_extra ?? 0))));
   }
-  return Math.min(most, Math.max(found, rules.min_length ?? 0, 1));
+  return Math.min(most, Math.max(bound, rules.min_length ?? 0, 1));
 }

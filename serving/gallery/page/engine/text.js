@@ -5,7 +5,7 @@ const BLANK = new RegExp(`^[${SPACES}]*$`);
 const WORD = new RegExp(`[^${SPACES}]+`, "gu");
 
 export const characters = (text) => Array.from(text);
-export const count = (text) => { let found = 0; for (const _ of text) found += 1; return found; };
+export const count = (text) => { let size = 0; for (const _ of text) size += 1; return size; };
 export const isBlank = (text) => BLANK.test(text);
 
 /**
@@ -14,12 +14,12 @@ export const isBlank = (text) => BLANK.test(text);
  * separates.
  */
 export function words(text, steps = []) {
-  return steps.length ? between(text, steps) : spaced(text);
+  return steps.length ? splitByRule(text, steps) : splitBySpace(text);
 }
 
-function between(text, steps) {
+function splitByRule(text, steps) {
   const places = Array.from(characters(text).entries()).filter(([, letter]) => !isBlank(letter)).map(([place]) => place);
-  const line = steps.reduce((found, [pattern, becomes]) => found.replace(pattern, becomes), text);
+  const line = steps.reduce((line, [pattern, becomes]) => line.replace(pattern, becomes), text);
   let done = 0;
   return line.split(" ").filter(Boolean).map((word) => {
     const start = places[done];
@@ -28,23 +28,23 @@ function between(text, steps) {
   });
 }
 
-function spaced(text) {
-  const found = [];
+function splitBySpace(text) {
+  const places = [];
   let unit = 0, character = 0; // the same place, counted in both ways
   for (const match of text.matchAll(WORD)) {
     const start = character + count(text.slice(unit, match.index));
     const end = start + count(match[0]);
-    found.push([start, end]);
+    places.push([start, end]);
     [unit, character] = [match.index + match[0].length, end];
   }
-  return found;
+  return places;
 }
 
 /** A text with NUL replaced by another control character, because NUL ends a text in TensorFlow's splitter. */
 export const withoutNul = (text) => text.replaceAll("\0", "\x01");
 
 /** Why a string cannot be encoded as UTF-8, or null if it can. */
-export function notUnicode(text) {
+export function unicodeError(text) {
   let place = 0;
   for (const character of text) {
     place += 1;
@@ -59,15 +59,15 @@ export function notUnicode(text) {
 }
 
 /** A text between quotation marks, with what cannot be seen written as numbers: Python's `repr`. */
-export function quoted(text) {
+export function quote(text) {
   const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
   const names = { "\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\", [mark]: `\\${mark}` };
-  const written = characters(text).map((each) => {
+  const signs = characters(text).map((each) => {
     if (each in names) return names[each];
     if (each === " " || !/[\p{C}\p{Z}]/u.test(each)) return each;
     const code = each.codePointAt(0), digits = code.toString(16);
     if (code < 0x100) return `\\x${digits.padStart(2, "0")}`;
     return code < 0x10000 ? `\\u${digits.padStart(4, "0")}` : `\\U${digits.padStart(8, "0")}`;
   });
-  return mark + written.join("") + mark;
+  return mark + signs.join("") + mark;
 }

@@ -1,7 +1,7 @@
 // The tokenizer of an artefact: SentencePiece itself, compiled to WebAssembly, or another kind, which begins with "{".
 
 import createSentencePiece from "../vendor/sentencepiece.mjs";
-import { written } from "./pieces.js";
+import { readTokenizer } from "./pieces.js";
 import { fields, text } from "./protobuf.js";
 
 const AROUND = 200; // the field with the ids that stand around every text, as JSON
@@ -17,7 +17,7 @@ export class Tokenizer {
   }
 
   static async of(bytes, name) {
-    if (bytes[0] === 0x7b) return written(bytes);
+    if (bytes[0] === 0x7b) return readTokenizer(bytes);
     Tokenizer.begin();
     return new Tokenizer(await library, bytes, name);
   }
@@ -28,17 +28,17 @@ export class Tokenizer {
     library.FS.writeFile(file, bytes);
     this.processor = new library.SentencePieceProcessor();
     const status = this._with(file, (path) => this.processor.Load(path));
-    const said = status.ToString();
+    const state = status.ToString();
     status.delete();
     library.FS.unlink(file);
-    if (said !== "OK" || this.eos < 0 || this.unknown < 0) throw new Error(`The tokenizer ${name} is damaged: ${said}`);
+    if (state !== "OK" || this.eos < 0 || this.unknown < 0) throw new Error(`The tokenizer ${name} is damaged: ${state}`);
   }
 
   encode(text) {
     return this._with(text, (view) => {
-      const found = this.processor.EncodeAsIds(view);
-      const ids = Array.from({ length: found.size() }, (_, place) => found.get(place));
-      found.delete();
+      const vector = this.processor.EncodeAsIds(view);
+      const ids = Array.from({ length: vector.size() }, (_, place) => vector.get(place));
+      vector.delete();
       return ids;
     });
   }
@@ -51,9 +51,9 @@ export class Tokenizer {
 
   decode(ids) {
     const list = this.library.vecFromJSArray(ids);
-    const found = String(this.processor.DecodeIds(list));
+    const text = String(this.processor.DecodeIds(list));
     list.delete();
-    return found;
+    return text;
   }
 
   _with(text, use) {

@@ -30,7 +30,7 @@ const started = (async () => {
   const unpacked = new Response(await packed).body.pipeThrough(new DecompressionStream("gzip"));
   await start(await new Response(unpacked).arrayBuffer());
 })();
-started.then(() => postMessage({ id: READY, found: true }), (error) => postMessage({ id: READY, error: error.message }));
+started.then(() => postMessage({ id: READY, value: true }), (error) => postMessage({ id: READY, error: error.message }));
 
 const open = new Map(), used = new Set();
 
@@ -93,7 +93,7 @@ let turn = Promise.resolve();
 addEventListener("message", ({ data: { id, method, words } }) => {
   turn = turn.then(async () => {
     try {
-      postMessage({ id, found: await methods[method](...words) });
+      postMessage({ id, value: await methods[method](...words) });
     } catch (error) {
       postMessage({ id, error: error.message ?? String(error) });
     }

@@ -4,13 +4,13 @@ import { make, percent, visible } from "./element.js";
 
 /** The map, and where there are many a choice among them. */
 export function attention({ attention: { source, target, maps } }) {
-  const held = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Attention map" });
-  const show = (place) => held.replaceChildren(table(source, target, maps[place].rows));
+  const frame = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Attention map" });
+  const show = (place) => frame.replaceChildren(table(source, target, maps[place].rows));
   show(0);
   const choice = make("select", { onchange: () => show(choice.selectedIndex) }, ...maps.map(({ name }) => make("option", {}, name)));
   return make("section", { class: "inside" }, make("h3", {}, "Attention"),
     make("p", { class: "hint" }, "Weights in per cent: columns are the pieces that were read, rows those that were written."),
-    maps.length > 1 ? make("label", { class: "choice" }, "Map of ", choice) : null, held);
+    maps.length > 1 ? make("label", { class: "choice" }, "Map of ", choice) : null, frame);
 }
 
 function table(source, target, rows) {

@@ -3,7 +3,7 @@
 import { make, visible } from "./element.js";
 
 /** A list of texts with the steps that each took, of `most`. */
-function counted(items, most, unit) {
+function listSteps(items, most, unit) {
   const rows = items.map(({ text, steps }) =>
     make("li", {},
       make("span", { class: "said", dir: "auto" }, text),
@@ -19,7 +19,7 @@ export function ponder({ steps, units }) {
   return make("section", { class: "inside" },
     make("h3", {}, "Ponder steps"),
     make("p", { class: "hint" }, "How often the Universal Transformer thought about each sentence before that sentence halted."),
-    counted(units, most, "steps"));
+    listSteps(units, most, "steps"));
 }
 
 /** The pieces of an answer, each with the blocks that it went through. */
@@ -28,7 +28,7 @@ export function exits({ blocks, pieces }) {
   return make("section", { class: "inside" },
     make("h3", {}, "Early exits"),
     make("p", { class: "hint" }, `How many of the ${blocks} blocks each piece of the answer went through before it left: ${mean.toFixed(1)} on average.`),
-    counted(pieces.map(({ piece, exit }) => ({ text: visible(piece), steps: exit })), blocks, "blocks"));
+    listSteps(pieces.map(({ piece, exit }) => ({ text: visible(piece), steps: exit })), blocks, "blocks"));
 }
 
 /** What each head of an adaptive-span attention sees of the text before its last piece, the weight falling on a ramp. */
@@ -37,10 +37,10 @@ export function spans({ ramp, blocks, before }) {
   const weight = (span, place) => (distance(place) ? Math.min(1, Math.max(0, (ramp + span - distance(place)) / ramp)) : 0);
   const rows = blocks.flatMap((heads, block) => heads.map((span, head) => {
     const cells = before.map((piece, place) => make("i", { "--weight": weight(span, place).toFixed(3), class: distance(place) ? null : "here" }, visible(piece)));
-    const told = `Block ${block + 1}, head ${head + 1}: ${span.toFixed(1)} pieces back in full, none from ${Math.ceil(span + ramp)} on`;
+    const label = `Block ${block + 1}, head ${head + 1}: ${span.toFixed(1)} pieces back in full, none from ${Math.ceil(span + ramp)} on`;
     return make("li", {},
       make("span", { class: "number" }, `block ${block + 1}, head ${head + 1}: ${span.toFixed(1)}`),
-      make("span", { class: "seen", role: "img", "aria-label": told, title: told, dir: "ltr" }, ...cells));
+      make("span", { class: "seen", role: "img", "aria-label": label, title: label, dir: "ltr" }, ...cells));
   }));
   return make("section", { class: "inside" },
     make("h3", {}, "Learned spans"),

@@ -2,7 +2,7 @@
 
 import { Engine } from "../engine/client.js";
 import { make } from "./element.js";
-import { facts, shown, shownInside } from "./panel.js";
+import { facts, showAnswer, showInside } from "./panel.js";
 
 const TASKS = {
   translate: "Translation and dates", transduce: "Pronunciation", continue: "Language models",
@@ -23,20 +23,20 @@ const chosenNames = () => [at("model").value, at("other").value].filter(Boolean)
 const say = (text) => { at("status").textContent = text; };
 
 function options(select, blank) {
-  const groups = Map.groupBy?.(gallery.models, (each) => each.task) ?? grouped(gallery.models);
+  const groups = Map.groupBy?.(gallery.models, (each) => each.task) ?? groupByTask(gallery.models);
   const made = Array.from(groups, ([task, models]) =>
     make("optgroup", { label: TASKS[task] ?? task }, ...models.map((each) => make("option", { value: each.name }, each.name))));
   select.replaceChildren(...(blank ? [make("option", { value: "" }, blank)] : []), ...made);
 }
 
-function grouped(models) {
+function groupByTask(models) {
   const found = new Map();
   for (const each of models) found.set(each.task, [...(found.get(each.task) ?? []), each]);
   return found;
 }
 
 /** What belongs to the model that was chosen: its description, examples, and how it writes. */
-function chosen(keepText) {
+function showChoice(keepText) {
   asked += 1; // an answer that is still on its way belongs to another choice
   const model = entry(at("model").value);
   at("about").textContent = model.description || `${model.name}, a model of the kind “${model.kind}”.`;
@@ -56,14 +56,14 @@ function chosen(keepText) {
 }
 
 /** The options of a run; those that are about writing only where the model writes on. */
-function wanted(model) {
-  const rules = ruled(model);
+function readOptions(model) {
+  const rules = readRules(model);
   const found = Object.keys(rules).length ? { rules } : {};
-  return model.prompts ? { ...found, ...drawn(model) } : found;
+  return model.prompts ? { ...found, ...readSampling(model) } : found;
 }
 
 /** The rules of the search that are given, of a model that takes any. */
-function ruled(model) {
+function readRules(model) {
   if (!model.rules) return {};
   const names = ["no_repeat_ngram_size", "repetition_penalty", "min_length", "coverage_penalty"];
   const taken = names.filter((name) => name !== "coverage_penalty" || name in model.rules).map((name) => [name, at(name)]);
@@ -74,7 +74,7 @@ function ruled(model) {
   return prefix && !model.prompts ? { ...found, prefix } : found;
 }
 
-function drawn(model) {
+function readSampling(model) {
   const length = Math.min(600, Math.max(1, at("length").valueAsNumber || 60));
   const draws = at("sample").checked && "sample" in model.graphs;
   const temperature = Math.max(0, at("temperature").valueAsNumber || 0), seed = Math.max(0, Math.floor(at("seed").valueAsNumber || 0));
@@ -96,13 +96,13 @@ async function ask() {
   const answers = [];
   for (const { name, body } of panels) {
     try {
-      const result = await engine.run(name, text, wanted(entry(name)));
+      const result = await engine.run(name, text, readOptions(entry(name)));
       if (mine !== asked) return;
       answers.push(result.text);
-      body.replaceChildren(...shown(entry(name), result, text));
-      const found = await looked(name, result);
+      body.replaceChildren(...showAnswer(entry(name), result, text));
+      const found = await askInside(name, result);
       if (mine !== asked) return;
-      body.append(...(found instanceof Error ? [make("p", { class: "note" }, found.message)] : shownInside(entry(name), result, found)));
+      body.append(...(found instanceof Error ? [make("p", { class: "note" }, found.message)] : showInside(entry(name), result, found)));
     } catch (error) {
       if (mine !== asked) return;
       body.replaceChildren(make("p", { class: "note" }, error.message));
@@ -114,7 +114,7 @@ async function ask() {
 }
 
 /** What a model did on the way to a result, or why that is not known: the answer stands nevertheless. */
-async function looked(name, result) {
+async function askInside(name, result) {
   try {
     return await engine.inside(name, result);
   } catch (error) {
@@ -125,7 +125,7 @@ async function looked(name, result) {
 /** Open the chosen models when somebody begins to write, or is about to run them. */
 function prepare({ target }) {
   if (target instanceof HTMLSelectElement) return; // one model after another is being looked at
-  for (const name of chosenNames()) engine.prepare(name, wanted(entry(name)));
+  for (const name of chosenNames()) engine.prepare(name, readOptions(entry(name)));
 }
 
 /** Choose the models that the address names, as in #dates+dates-pre-norm. */
@@ -133,7 +133,7 @@ function fromAddress() {
   const [first, second] = location.hash.slice(1).split("+").map(decodeURIComponent);
   if (entry(first)) at("model").value = first;
   at("other").value = entry(second) ? second : "";
-  chosen();
+  showChoice();
 }
 
 /**
@@ -157,13 +157,13 @@ async function keep() {
   await fetchAll(files, (count) => say(`${count} of ${files.length} files are kept.`)).catch((error) => say(error.message));
 }
 
-/** Fetch some files, one after another; `told(count)` is called after each. */
-async function fetchAll(paths, told = () => {}) {
+/** Fetch some files, one after another; `report(count)` is called after each. */
+async function fetchAll(paths, report = () => {}) {
   for (const [place, path] of paths.entries()) {
     const answer = await fetch(path.split("/").map(encodeURIComponent).join("/"));
     if (!answer.ok) throw new Error(`${path} cannot be read.`);
     await answer.arrayBuffer();
-    told(place + 1);
+    report(place + 1);
   }
 }
 
@@ -177,8 +177,8 @@ async function begin() {
   options(at("other"), "no other model");
   fromAddress();
   addEventListener("hashchange", fromAddress);
-  at("model").addEventListener("change", () => chosen());
-  at("other").addEventListener("change", () => chosen(true));
+  at("model").addEventListener("change", () => showChoice());
+  at("other").addEventListener("change", () => showChoice(true));
   at("ask").addEventListener("submit", (event) => { event.preventDefault(); ask(); });
   at("text").addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) ask(); });
   at("ask").addEventListener("focusin", prepare);

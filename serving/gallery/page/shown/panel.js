@@ -24,7 +24,7 @@ function answer(entry, result, text, language) {
 const blank = () => make("p", { class: "note" }, "A blank text has a blank answer.");
 
 /** All that is shown of a result, but for what the model did inside, which comes later. */
-export function shown(entry, result, text) {
+export function showAnswer(entry, result, text) {
   const language = entry.languages.length === 1 && entry.prompts ? entry.languages[0] : null;
   const parts = [answer(entry, result, text, language)];
   if (result.warning) parts.push(make("p", { class: "note" }, `Note: ${result.warning}.`));
@@ -34,7 +34,7 @@ export function shown(entry, result, text) {
 }
 
 /** What the model did on the way to the answer. */
-export function shownInside(entry, result, found) {
+export function showInside(entry, result, found) {
   const parts = [];
   if (result.hypotheses) parts.push(hypotheses(result));
   if (found.attention) parts.push(attention(found));

@@ -8,8 +8,8 @@ export function words({ words }) {
   const tags = new Map(words.map((word) => [word.tag, word.tags[0].index]));
   const items = words.map((word) => {
     const [, second] = word.tags;
-    const told = `${word.text}: ${word.tag}, ${percent(word.score)}${second ? `; else ${second.label}, ${percent(second.probability)}` : ""}`;
-    return make("li", { "--hue": (word.tags[0].index * TURN) % 360, "--share": word.score, title: told, class: word.score < 0.6 ? "unsure" : null },
+    const label = `${word.text}: ${word.tag}, ${percent(word.score)}${second ? `; else ${second.label}, ${percent(second.probability)}` : ""}`;
+    return make("li", { "--hue": (word.tags[0].index * TURN) % 360, "--share": word.score, title: label, class: word.score < 0.6 ? "unsure" : null },
       make("span", { class: "word", dir: "auto" }, word.text),
       make("span", { class: "tag" }, word.tag),
       make("span", { class: "number" }, percent(word.score, 0)));
