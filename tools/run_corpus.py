@@ -143,8 +143,8 @@ def _options(args, options):
     return identity | ({"shortlist": True} if args.shortlist else {})
 
 
-def make_ask(runtime, options, tell):
-    """A function from a `Block` to its results; `tell(number, result)` is called for those with an error or warning."""
+def make_ask(runtime, options, report):
+    """A function from a `Block` to its results; `report(number, result)` is called of those with remarks."""
 
     def ask(block):
         texts = [REFUSED if place in block.errors else text for place, text in enumerate(block.texts)]
@@ -156,7 +156,7 @@ def make_ask(runtime, options, tell):
             results[place] = dataclasses.replace(results[place], error=error)
         for place, result in enumerate(results, 1):
             if result.error or result.warning:
-                tell(block.number + place, result)
+                report(block.number + place, result)
         return results
 
     return ask

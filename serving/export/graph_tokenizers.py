@@ -360,7 +360,7 @@ def words_of(codes, rows, starts, count):
     """The words that begin where `starts` says: a ragged `(batch, words)` of strings, and the characters of each word.
 
     Args:
-        codes, rows: as of `decoded`.
+        codes, rows: as of `decode_characters`.
         starts: (characters,) bool; the first character of a text is one.
         count: the number of texts.
     """

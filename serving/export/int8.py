@@ -50,7 +50,7 @@ def report(directory, texts, trial=None, large=False):
 
 
 def _measure_apart(**arguments):
-    """As `measured`, in a new process."""
+    """As `measure`, in a new process."""
     with tempfile.TemporaryDirectory() as work:
         file = Path(work, "measured.json")
         command, pipe = own.command("serving.export.int8", file), subprocess.PIPE

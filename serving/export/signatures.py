@@ -50,7 +50,7 @@ def _growing(model):
 def generation(model, beams, max_length, alpha, growing=True, rules=NONE, ranking=OURS):
     """`(token_ids, lengths, **rules) -> {output_ids, output_lengths, scores}`; `beams = 1` is greedy decoding.
 
-    `rules` is a function of `ruled`, `ranking` a `zoo.core.searching.Ranking`.
+    `rules` is a function of `make_rules`, `ranking` a `zoo.core.searching.Ranking`.
     """
     growing = growing and _growing(model)
 

@@ -73,7 +73,7 @@ class Measurement:
 
 
 def measure(directory, recipe, examples, log=lambda line: None):
-    """The `Measured` of the artefact at `directory` and of examples, (inputs, answers)."""
+    """The `Measurement` of the artefact at `directory` and of examples, (inputs, answers)."""
     task, runtime = recipe.job, Runtime(directory, precision="float32", threads=1)
     inputs, references = task.questions(recipe, runtime, examples)
     runtimes = {"float32": runtime}

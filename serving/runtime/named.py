@@ -23,7 +23,7 @@ def open_artefact(name, verify=True):
 
 
 def locate(name):
-    """What `opened` takes for an argument of a command: a folder below which one artefact lies is that artefact.
+    """What `open_artefact` takes for an argument of a command: a folder below which one artefact lies is that artefact.
 
     Raises: as of `serving.runtime.artefact.resolve`, for a folder.
     """

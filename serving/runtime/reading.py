@@ -204,7 +204,7 @@ def join_words(texts):
     """(the texts as strings, of each the places of its words where it is the list of them, else None).
 
     Raises:
-        TypeError: as `listed`; or a list holds what is no string.
+        TypeError: as `as_list`; or a list holds what is no string.
     """
     texts = as_list(texts) if isinstance(texts, str) else list(texts)
     words = [as_list(text) if isinstance(text, list | tuple) else None for text in texts]

@@ -36,7 +36,7 @@ def _move(values, rng, steps):
 
 
 def sensitivity(expected, kind, tokenizers, texts, left_out=None):
-    """`{number/name/spread/output: the largest change}` of the numbers in `expected`, over `DRAWS` of `nudged`.
+    """`{number/name/spread/output: the largest change}` of the numbers in `expected`, over `DRAWS` of `nudge`.
 
     A change is absolute for numbers up to 1 and relative for larger ones. A draw does not count for a case whose inputs
     or token ids it changes, because the numbers of other tokens are no measure.
