@@ -43,8 +43,8 @@ class Description:
 def nest(values, shape, rows):
     """Flat values as lists of lists of a shape, whose first axis is that of `rows` texts.
 
-    >>> from serving.client.tensors import nested
-    >>> nested([1, 2, 3, 4], [2, 2], 2), nested([], [2, 0], 2)
+    >>> from serving.client.tensors import nest
+    >>> nest([1, 2, 3, 4], [2, 2], 2), nest([], [2, 0], 2)
     ([[1, 2], [3, 4]], [[], []])
 
     Raises:

@@ -24,8 +24,8 @@ KINDS = _find_kinds()
 def find_kind(inputs, outputs):
     """The kind of a model on a server, by the names of its inputs and outputs, and its sides; None where there is none.
 
-    >>> from serving.kinds import told_by
-    >>> kind, sides = told_by(["first_text", "second_text"], ["label", "probabilities"])
+    >>> from serving.kinds import find_kind
+    >>> kind, sides = find_kind(["first_text", "second_text"], ["label", "probabilities"])
     >>> kind.name, sides
     ('compare', ('first_text', 'second_text'))
     """

@@ -73,8 +73,8 @@ def circle_size(ids):
     Pieces go in circles of n where a sequence of n stands at least three times in a row, and these are five pieces or
     more: three times n pieces, or five, each equal to the piece n places before it, but for the first n.
 
-    >>> from serving.runtime.doubt import circle
-    >>> circle([5, 7, 8, 7, 8, 7, 8]), circle([7, 7, 7, 7])
+    >>> from serving.runtime.doubt import circle_size
+    >>> circle_size([5, 7, 8, 7, 8, 7, 8]), circle_size([7, 7, 7, 7])
     (2, None)
     """
     for size in range(1, len(ids) // TIMES + 1):

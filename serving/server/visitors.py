@@ -29,8 +29,8 @@ async def refuse_full(scope, receive, send):
 def network_of(host):
     """What counts as one address: that of IPv4, and the first half of that of IPv6, which one caller has as a whole.
 
-    >>> from serving.server.visitors import neighbourhood
-    >>> neighbourhood("192.0.2.7"), neighbourhood("2001:db8::7"), neighbourhood("::ffff:192.0.2.7")
+    >>> from serving.server.visitors import network_of
+    >>> network_of("192.0.2.7"), network_of("2001:db8::7"), network_of("::ffff:192.0.2.7")
     ('192.0.2.7', '2001:db8::/64', '192.0.2.7')
     """
     try:

@@ -38,9 +38,9 @@ from zoo.text.special import Around
 ODD = [text for text in [*HOSTILE, *NASTY, " \u3000\u2028 "] if "\0" not in text]
 ASK = """
 import json, sys
-from serving.export.strings import answers, session
+from serving.export.strings import answers, open_session
 
-graph, batches = session(sys.argv[1]), json.load(sys.stdin)
+graph, batches = open_session(sys.argv[1]), json.load(sys.stdin)
 plain = lambda row: {name: value if isinstance(value, str) else value.tolist() for name, value in row.items()}
 json.dump([[*map(plain, answers(graph, texts))] for texts in batches], sys.stdout)
 """

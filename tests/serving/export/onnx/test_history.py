@@ -19,11 +19,11 @@ ENGINE = Path(vendored.__file__).parent / "page" / "engine"
 
 SCRIPT = """
 import { readFileSync, writeFileSync } from "node:fs";
-import { withHistory } from "./engine/history.js";
+import { addHistory } from "./engine/history.js";
 const [from, to] = process.argv.slice(2);
-const { bytes, told } = withHistory(new Uint8Array(readFileSync(from)));
+const { bytes, outputs } = addHistory(new Uint8Array(readFileSync(from)));
 writeFileSync(to, bytes);
-console.log(JSON.stringify(told));
+console.log(JSON.stringify(outputs));
 """
 
 
