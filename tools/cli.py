@@ -61,7 +61,7 @@ EXTRAS = {  # the extra of this package that installs a module
     "matplotlib": "plot",
     "huggingface_hub": "huggingface",
     "tensorflow_serving": "deploy",
-    "yaml": "deploy",
+    "yaml": "train",
     "pyarrow": "huggingface",
     "starlette": "serve",
     "grpc": "client",
@@ -193,7 +193,7 @@ def _describe_missing(error, command):
     if extra is None:
         return str(error)
     if extra == "train" and command in LOUD:  # the backend's extra has it, so that the backend is not missed afterwards
-        extra = "tensorflow"
+        extra = "deploy" if command == "deploy" else "tensorflow"
     # Other subcommands need TensorFlow itself.
     either = extra == "tensorflow" and command in ("train", "evaluate", "reproduce")
     other = " (or 'seqzoo[jax]', with KERAS_BACKEND=jax)" if either else ""

@@ -43,8 +43,8 @@ def describe_unplaced(records):
     if not names:
         return ""
     return (
-        f"{len(names)} more, such as {', '.join(names[-3:])}, are in seqzoo's own hub, whose address is not known "
-        "here: set SEQZOO_HUB to its folder or address."
+        f"{len(names)} more models, of all tasks, such as {', '.join(names[-3:])}, are in seqzoo's own hub, whose "
+        "address is not known here: set SEQZOO_HUB to its folder or address."
     )
 
 

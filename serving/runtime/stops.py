@@ -12,7 +12,7 @@ FATAL = 4  # of ONNX Runtime's log, so that it says nothing on standard error of
 class Stop:
     """Ends the runs of graphs that a thread begins while it is within `over`, at once, between two of their operators.
 
-    Whoever runs graphs so must itself bound how many run at once.
+    The caller must bound how many graphs run at once.
 
     Args:
         shrink: whether memory is given back after each run, which takes time: for runs that may need much of it, and

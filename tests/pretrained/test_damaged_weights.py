@@ -198,7 +198,7 @@ CASES = {  # what the file is called and holds, and what is said of it
     "a text without an end": (TORCH, b"\x80\x04\x8d" + struct.pack("<Q", 2**62) + b"x.", "no file of `torch.save`"),
     "keys that are no list": (TORCH, torch_of_old(keys=b"N."), "does not say where its numbers lie"),
     "keys that are lists": (TORCH, torch_of_old(keys=b"]]a."), "does not say where its numbers lie"),
-    "the highest byte first": (TORCH, torch_of_old(b"\x80\x02}" + text("little_endian") + b"\x89s."), "highest byte"),
+    "the highest byte first": (TORCH, torch_of_old(b"\x80\x02}" + text("little_endian") + b"\x89s."), "big-endian"),
     "a page in its place": (TORCH, b"<html>404</html>", "no file of `torch.save`"),
     "shards in an index that is none": (INDEX, index(x=1), "must be a string"),
     "a shard with a long name": (INDEX, index(x="x" * 5000 + ".npz"), "is no file of weights"),

@@ -147,7 +147,7 @@ CASES = {
         "which this model does not have",
     ),
     "NaN among weights": (weights(lambda all: all | {NORM: NAN}), f"{NORM} holds NaN"),
-    "whole numbers": (weights(lambda all: all | {NORM: np.ones(16, "int8")}), f"{NORM} holds int8; expected numbers"),
+    "whole numbers": (weights(lambda all: all | {NORM: np.ones(16, "int8")}), f"{NORM} holds int8; expected floating"),
     "too large for float32": (weights(lambda all: all | {NORM: np.full(16, 1e300)}), f"{NORM} holds NaN or infinity"),
     "tied twice, differently": (
         weights(lambda all: all | {"lm_head.weight": all["model.shared.weight"] + 1}),

@@ -150,6 +150,8 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch, capsys):
         ("train", "jax", "'seqzoo[jax]'"),
         ("hub publish", "babel", "'seqzoo[tensorflow]'"),
         ("hub fetch", "babel", "'seqzoo[train]'"),
+        ("import", "yaml", "'seqzoo[tensorflow]'"),
+        ("deploy", "yaml", "'seqzoo[deploy]'"),
         ("plot", "matplotlib", "'seqzoo[plot]'"),
     ],
 )

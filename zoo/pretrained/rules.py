@@ -257,9 +257,7 @@ def _set(rule, names, others, weights, tensors, unset):
     arrays = [tensors[name].read() for name in (names[0], *others)]
     for name, found in zip((names[0], *others), arrays, strict=True):
         if found.dtype.kind != "f":
-            raise ValueError(
-                f"{name} holds {found.dtype}; expected numbers with a point, as networks have that nobody quantised"
-            )
+            raise ValueError(f"{name} holds {found.dtype}; expected floating-point numbers, as before a quantisation")
         if not np.isfinite(found).all():
             raise ValueError(f"{name} holds NaN or infinity")
     for name in names[1:]:

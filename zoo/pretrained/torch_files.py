@@ -20,7 +20,7 @@ KINDS = {
     "LongStorage": "<i8", "IntStorage": "<i4", "ShortStorage": "<i2", "CharStorage": "<i1", "ByteStorage": "<u1",
     "BoolStorage": "?",
 }  # fmt: skip
-HIGHEST = "its numbers begin with the highest byte. Save it again on another computer, or take a file of safetensors"
+BIG_ENDIAN = "its numbers are big-endian. Save it again on a little-endian machine, or take a file of safetensors"
 MAGIC = 0x1950A86A20F9469CFC6C  # of the older form
 IGNORED = {"PROTO", "FRAME"}
 MEMO = {"PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"}
@@ -141,7 +141,7 @@ def _zipped(path):
             raise ValueError("its members are compressed, which torch never does")
         order = f"{root}byteorder"
         if order in members and archive.read(order) != b"little":
-            raise ValueError(HIGHEST)
+            raise ValueError(BIG_ENDIAN)
         if members[found[0]].file_size > LONGEST_PICKLE:
             raise ValueError(f"its pickle has {members[found[0]].file_size:,} bytes; expected up to {LONGEST_PICKLE:,}")
         storages = {}
@@ -172,7 +172,7 @@ def _in_a_row(path):
             raise ValueError("it is no file of `torch.save`")
         _, about = _run(file), _run(file)
         if isinstance(about, dict) and about.get("little_endian") is False:
-            raise ValueError(HIGHEST)
+            raise ValueError(BIG_ENDIAN)
         held, keys, places = _run(file, storages), _run(file), {}
         if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
             raise ValueError("it does not say where its numbers lie")
@@ -190,10 +190,10 @@ def _in_a_row(path):
     return held, places
 
 
-def _run(file, storages=()):
+def _run(file, storages=None):
     """The value of the pickle at the file's place, behind which the file is left."""
     begin, held = file.tell(), io.BytesIO(file.read(LONGEST_PICKLE))
-    value = Interpreter(dict(storages) if storages == () else storages).run(held)
+    value = Interpreter({} if storages is None else storages).run(held)
     file.seek(begin + held.tell())
     return value
 
