@@ -21,7 +21,7 @@ runs := tests/runs tests/tasks tests/reproduce
 tools := tests/tools tests/pages
 trainings := tests/training tests/recipes
 others := tests $(addprefix --ignore=,$(laws) $(exports) $(runs) $(tools) $(trainings))
-.PHONY: demo test test-slow test-release test-arithmetic docs tables lint types format clean
+.PHONY: demo test test-slow test-release test-arithmetic docs tables lint format clean
 
 ## Train on dates, export, verify and run through ONNX Runtime; the last line is one JSON object.
 demo: $(STAMP)
@@ -64,14 +64,11 @@ tables: $(STAMP)
 	$(BIN)/python docs/mixes.py
 	$(BIN)/python docs/recipe_schema.py
 
-## Style, and who imports whom: pyproject.toml has the contracts.
-lint: $(BIN)/ruff
+## Style, who imports whom, and the types of what users call: pyproject.toml has the contracts and the list of files.
+lint: $(BIN)/ruff $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-
-## Types of what users call (pyproject.toml lists the files), by mypy.
-types: $(STAMP)
 	$(BIN)/python -m mypy
 
 format: $(BIN)/ruff

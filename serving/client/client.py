@@ -286,9 +286,10 @@ def _find_error(sides, text):
         both = pair(text)
     except ValueError as error:
         return str(error)
-    return next(
-        (place + error for place, side in zip(PLACES, both, strict=True) if (error := unicode_error(side))), None
-    )
+    for place, side in zip(PLACES, both, strict=True):
+        if found := unicode_error(side):
+            return place + found
+    return None
 
 
 def _columns(sides, texts):

@@ -59,7 +59,6 @@ ELSEWHERE = {  # what no test here runs -> the test that does, or why none does
     "make test-arithmetic": ".ci/run does it",
     "make test-slow": "this is it",
     "make lint": ".ci/run",
-    "make types": "tests/test_types.py does it",
     "make docs": "tests/pages/test_site.py builds the site",
     ".ci/run": "it runs every test, this one, too",
     "pip install": "tests/tools/test_own.py installs the wheel, and .ci/run each of the extras",
