@@ -3,7 +3,7 @@
 import sys
 import time
 
-from zoo.core.escaping import undisturbed
+from zoo.core.escaping import plain_stream
 
 EVERY = 10.0  # seconds between two lines
 
@@ -62,7 +62,7 @@ def _make_bar():
     except ImportError:
         return None
     columns = TextColumn("{task.percentage:3.0f} %"), BarColumn(), TextColumn("{task.description}", markup=False)
-    bar = Progress(*columns, console=Console(file=undisturbed(sys.stderr)))
+    bar = Progress(*columns, console=Console(file=plain_stream(sys.stderr)))
     bar.add_task("", total=1.0)
     bar.start()
     return bar

@@ -8,7 +8,7 @@ LINES = "\n\t"  # what the lines and columns of an output are made of
 
 
 def escape(text, keep=""):
-    """What `zoo.core.escaping.shown` returns; `zoo` is imported only for a text that is not plain."""
+    """What `zoo.core.escaping.in_line` returns; `zoo` is imported only for a text that is not plain."""
     rest = text
     for each in keep:
         rest = rest.replace(each, "")
@@ -16,7 +16,7 @@ def escape(text, keep=""):
         return text
     from zoo.core import escaping
 
-    return escaping.shown(text, keep)
+    return escaping.in_line(text, keep)
 
 
 def log(line):

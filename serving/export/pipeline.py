@@ -19,7 +19,7 @@ from serving.export.partial import explain_full_disk, reserve
 from serving.export.settings import Settings
 from serving.export.shortlist import FILE
 from serving.export.usual import ENOUGH, measure
-from zoo.core.protocols import Attention, declaring
+from zoo.core.protocols import Attention, find_declaring
 
 
 def export(
@@ -68,7 +68,7 @@ def export(
 
 
 def _export(model, tokenizers, out, settings, version, log):
-    for layer in declaring(model, Attention):
+    for layer in find_declaring(model, Attention):
         if layer.traits.trims:
             layer.trim()  # of an adaptive span, only the positions that a head reads are exported
     kind = kind_of(model, settings)

@@ -10,7 +10,7 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 
 from serving.export.forms import forms_in
 from serving.lazy import later
-from zoo.core.later import installed
+from zoo.core.later import installed_version
 
 structs = later("msgspec.structs")
 
@@ -127,7 +127,7 @@ def find_requirements(manifest):
 
 def own_version():
     """ ">=" and the version of this seqzoo, such as ">=0.1"; "" where it runs from a source tree."""
-    numbers = re.findall(r"\d+", installed("seqzoo") or "")[:2]
+    numbers = re.findall(r"\d+", installed_version("seqzoo") or "")[:2]
     return f">={'.'.join(numbers)}" if numbers else ""
 
 

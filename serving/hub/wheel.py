@@ -11,7 +11,7 @@ from pathlib import Path
 from serving.export.wheel_file import pack
 from serving.hub.facts import own_version
 from serving.hub.opened import read_published
-from zoo.core.escaping import in_markdown, shown
+from zoo.core.escaping import in_line, in_markdown
 from zoo.core.storage import write_bytes
 from zoo.hub import index as hub_index
 
@@ -57,7 +57,7 @@ def _metadata(entry, project):
         "Metadata-Version: 2.4",
         f"Name: {project.replace('_', '-')}",
         f"Version: {entry['version']}",
-        f"Summary: {shown(' '.join(entry['description'].split()))}",
+        f"Summary: {in_line(' '.join(entry['description'].split()))}",
         f"License-Expression: {entry['licence']}",
         "Requires-Python: >=3.11",
         f"Requires-Dist: seqzoo{own_version()}",

@@ -56,7 +56,7 @@ def test_only_the_loss_of_another_process_is_told_as_that(monkeypatch, said, err
     named(monkeypatch)
     ends = []
     monkeypatch.setattr(devices.atexit, "register", ends.append)
-    with pytest.raises(error or jax.errors.JaxRuntimeError, match=said[:20]), devices.explained():
+    with pytest.raises(error or jax.errors.JaxRuntimeError, match=said[:20]), devices.explain_loss():
         raise jax.errors.JaxRuntimeError(said)
     assert ends == [devices._end]  # either way the others learn of it
 

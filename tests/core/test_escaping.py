@@ -14,7 +14,7 @@ import markdown_it
 import pytest
 
 from tests.hostile.strings import HOSTILE
-from zoo.core.escaping import UNSAFE, in_figure, in_markdown, in_markdown_code, shown, undisturbed
+from zoo.core.escaping import UNSAFE, in_figure, in_line, in_markdown, in_markdown_code, plain_stream
 from zoo.core.storage import json_text
 
 
@@ -34,14 +34,14 @@ def test_what_is_unsafe_is_what_unicode_says():
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_line_is_one_line(text):
-    line = shown(text)
+    line = in_line(text)
     assert line.splitlines() == [line] and not UNSAFE.search(line) and line.encode()
-    assert shown(line) == line
+    assert in_line(line) == line
 
 
 @pytest.mark.parametrize("text", ["Grüße, 你好 ... a_b C++ #1 50 % (x) 👩‍👧 نعم", 'it\'s \\ "quoted"'])
 def test_plain_text_stays(text):
-    assert shown(text) == text and in_figure(text) == text
+    assert in_line(text) == text and in_figure(text) == text
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -87,7 +87,7 @@ def test_words_in_markdown_are_words(reader):
     for text in [*HOSTILE, *drawn(300, MARKUP)]:
         paragraph = read(reader, f"{in_markdown(text)}\n")
         assert [each[0] for each in paragraph.tags] == ["p"] * bool(text.split()), text
-        assert squeezed("".join(paragraph.words)) == squeezed(shown(squeezed(text)))
+        assert squeezed("".join(paragraph.words)) == squeezed(in_line(squeezed(text)))
         table = read(reader, f"| a | b |\n|---|---|\n| {in_markdown(text)} | end |\n")
         assert [each[0] for each in table.tags] == "table thead tr th th tbody tr td td".split(), text
 
@@ -97,7 +97,7 @@ def test_code_in_markdown_is_code(reader):
     for text in [*HOSTILE, *drawn(300, MARKUP)]:
         found = read(reader, f"- input: {in_markdown_code(f'x{text}')}\n")
         assert [each[0] for each in found.tags] == ["ul", "li", "code"], text
-        assert "".join(found.words).strip() == f"input: x{shown(text).replace('`', chr(39))}".strip()
+        assert "".join(found.words).strip() == f"input: x{in_line(text).replace('`', chr(39))}".strip()
 
 
 def test_figures_show_texts_and_no_formulas():
@@ -123,4 +123,4 @@ def test_what_draws_reaches_the_stream_below():
     class Screen:
         plain = sys.__stderr__
 
-    assert undisturbed(Screen()) is sys.__stderr__ and undisturbed(sys.__stdout__) is sys.__stdout__
+    assert plain_stream(Screen()) is sys.__stderr__ and plain_stream(sys.__stdout__) is sys.__stdout__

@@ -9,7 +9,7 @@ import pytest
 from zoo.attention import AdaptiveSpanAttention, AdditiveAttention, LSHAttention, MultiHeadAttention
 from zoo.blocks import PostNorm, PreNorm
 from zoo.core import protocols
-from zoo.core.protocols import Attention, Depth, Loss, Positions, declaring
+from zoo.core.protocols import Attention, Depth, Loss, Positions, find_declaring
 from zoo.depth import Stack, StarStack, UniversalStack, make_stack, make_star_stack
 from zoo.embeddings import ConvolutionalPositions, LearnedPositions
 from zoo.feedforward import ChunkedFeedForward, FeedForward, ProductKeyMemory
@@ -91,8 +91,8 @@ def test_settings_reach_traits():
 
 def test_layers_are_found_in_a_model():
     model = LanguageModel(11, make_stack(2, 8, 2, 16), LearnedPositions(9))
-    assert [type(each).__name__ for each in declaring(model, Attention)] == ["MultiHeadAttention"] * 2
-    assert [each.traits.longest for each in declaring(model, Positions)] == [9]
+    assert [type(each).__name__ for each in find_declaring(model, Attention)] == ["MultiHeadAttention"] * 2
+    assert [each.traits.longest for each in find_declaring(model, Positions)] == [9]
 
 
 def test_models_refuse_what_does_not_fit():

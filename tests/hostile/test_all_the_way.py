@@ -17,7 +17,7 @@ from tests.hostile.reading import check_folder, check_lines, check_markdown
 from tests.hostile.strings import HOSTILE, MODULE
 from tests.serving.hub import echo
 from tools import cli
-from zoo.core.escaping import UNSAFE, shown
+from zoo.core.escaping import UNSAFE, in_line
 from zoo.recipes.files import read_stored
 
 # What the index of a hub takes: a statement with control characters is refused.
@@ -95,7 +95,7 @@ def test_all_the_way(stranger, seqzoo):
         (name,) = (each for each in archive.namelist() if each.endswith("METADATA"))
         about = Parser().parsestr(archive.read(name).decode())
     assert about["License-Expression"] == "MIT" and len(about.get_all("Requires-Dist")) == 1
-    assert about["Summary"] == shown(" ".join(STATED.split()))
+    assert about["Summary"] == in_line(" ".join(STATED.split()))
     check_markdown(about.get_payload())
     read = check_folder(stranger, but=("all.jsonl", f"{MODULE}.py"))
     assert read > 40

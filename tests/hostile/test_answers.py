@@ -13,7 +13,7 @@ from tests.hostile.reading import check_json_lines, check_lines
 from tests.hostile.strings import HOSTILE
 from tests.serving import fake_artefact
 from tools import cli
-from zoo.core.escaping import shown
+from zoo.core.escaping import in_line
 
 LABELS = list(dict.fromkeys(HOSTILE))
 TEXTS = ["a" * length for length in range(1, len(LABELS) + 1)]  # the label of a text is that of its length
@@ -37,7 +37,7 @@ def test_labels_in_every_form(labelled, stranger, capsys):
         assert cli.main(["run", str(artefact), *words]) == 0
         told = capsys.readouterr()
         check_lines(told.out)
-        assert [line.rpartition("\t")[0] for line in told.out.splitlines()] == list(map(shown, answers))
+        assert [line.rpartition("\t")[0] for line in told.out.splitlines()] == list(map(in_line, answers))
     assert cli.main(["run", str(artefact), "--file", "in.txt", "--json"]) == 0
     told = capsys.readouterr().out
     check_lines(told)
@@ -46,7 +46,7 @@ def test_labels_in_every_form(labelled, stranger, capsys):
         assert cli.main(["run", str(artefact), text]) == 0
         told = capsys.readouterr().out
         check_lines(told)
-        assert told == f"{shown(answers[place])}\t1.0000\n"
+        assert told == f"{in_line(answers[place])}\t1.0000\n"
     for name, more in (("out.txt.x", []), ("out.jsonl", ["--json"])):
         assert cli.main(["run", str(artefact), "--file", "in.txt", "--out", name, *more]) == 0
         text = (stranger / name).read_text(encoding="utf-8")

@@ -76,7 +76,7 @@ def _without_dropout(layer):
 
 def _needs_the_batch(layer):
     """Whether a layer inside declares that it takes statistics of the whole batch, of which padding is kept out."""
-    declared = protocols.declaring(layer, protocols.FeedForward)
+    declared = protocols.find_declaring(layer, protocols.FeedForward)
     return any(protocols.FeedForward.of(each).uses_mask for each in declared)
 
 

@@ -50,16 +50,16 @@ def read(path):
         FileNotFoundError: there is no such file.
         DamagedError: its content is not what was written.
     """
-    with _opened(path) as arrays:
-        found = {name: arrays[name] for name in arrays if name != _SHA256}
-        _compare(arrays, found)
-        return found
+    with _open(path) as archive:
+        values = {name: archive[name] for name in archive if name != _SHA256}
+        _compare(archive, values)
+        return values
 
 
 def check(path):
     """As `read`, but one array after the other is held in memory, and none is returned."""
-    with _opened(path) as arrays:
-        _compare(arrays, arrays)
+    with _open(path) as archive:
+        _compare(archive, archive)
 
 
 def part(path, name):
@@ -68,12 +68,12 @@ def part(path, name):
     Raises:
         DamagedError: the file, or this array, is damaged.
     """
-    with _opened(path) as arrays:
-        return arrays[name] if name in arrays else None
+    with _open(path) as archive:
+        return archive[name] if name in archive else None
 
 
 @contextlib.contextmanager
-def _opened(path):
+def _open(path):
     """The arrays of a file by name, each of which is read when it is asked for."""
     try:
         # The file is opened here because np.load leaves it open if it is damaged.
@@ -85,8 +85,8 @@ def _opened(path):
         raise DamagedError(f"{path} is damaged, or not a checkpoint of the zoo: {error}") from error
 
 
-def _compare(opened, arrays):
-    if str(opened[_SHA256]) != _digest(arrays):
+def _compare(archive, arrays):
+    if str(archive[_SHA256]) != _digest(arrays):
         raise ValueError("its content has not the SHA-256 that it was written with.")
 
 

@@ -165,23 +165,23 @@ def start(devices, training):
             process_id=number,
             heartbeat_timeout_seconds=HEARTBEAT,
         )
-    told = f"{processes} process{'es' if processes > 1 else ''}"
+    among = f"{processes} process{'es' if processes > 1 else ''}"
     names = keras.distribution.list_devices()
-    wanted = len(names) if devices in (None, "all") else devices
-    if wanted > len(names) or (group and wanted != len(names)):
+    total = len(names) if devices in (None, "all") else devices
+    if total > len(names) or (group and total != len(names)):
         mend = "all: every device of every process takes part" if group else f"all, or a number up to {len(names)}"
-        raise ValueError(f"Expected {wanted} devices, received {len(names)}, in {told}. Give --devices {mend}.")
+        raise ValueError(f"Expected {total} devices, received {len(names)}, in {among}. Give --devices {mend}.")
     parts = training.model_parallel
-    copies = _check_split(wanted, training.batch_size, parts)
+    copies = _check_split(total, training.batch_size, parts)
     if parts > 1:
-        spread = layouts.split(names[:wanted], parts, training.layout)
+        distribution = layouts.split(names[:total], parts, training.layout)
     else:
-        spread = keras.distribution.DataParallel(devices=names[:wanted], auto_shard_dataset=False)
-    keras.distribution.set_distribution(spread)
-    told = f"{wanted} devices ({jax.devices()[0].device_kind}) in {told}, {training.batch_size // copies} examples of "
+        distribution = keras.distribution.DataParallel(devices=names[:total], auto_shard_dataset=False)
+    keras.distribution.set_distribution(distribution)
+    line = f"{total} devices ({jax.devices()[0].device_kind}) in {among}, {training.batch_size // copies} examples of "
     if parts == 1:
-        return f"{told}each batch on one"
-    return f"{told}each batch on one of the {copies} copies of the model, which have {parts} devices each"
+        return f"{line}each batch on one"
+    return f"{line}each batch on one of the {copies} copies of the model, which have {parts} devices each"
 
 
 def _check_split(devices, batch_size, parts):
@@ -214,29 +214,31 @@ def by_rows(function, *arrays):
 
     XLA knows that of most operations. Of the others, such as `top_k`, it gathers the whole batch on every device.
     """
-    spread = keras.distribution.distribution()
-    if spread is None or any(array.shape[0] is None or array.shape[0] % spread.num_model_replicas for array in arrays):
+    distribution = keras.distribution.distribution()
+    if distribution is None or any(
+        array.shape[0] is None or array.shape[0] % distribution.num_model_replicas for array in arrays
+    ):
         return function(*arrays)
-    places = [spread.get_data_layout(array.shape).backend_layout for array in arrays]
+    places = [distribution.get_data_layout(array.shape).backend_layout for array in arrays]
     rows = jax.sharding.PartitionSpec(places[0].spec[0])
-    whole = jax.shard_map(
+    mapped = jax.shard_map(
         function, mesh=places[0].mesh, in_specs=tuple(place.spec for place in places), out_specs=rows, check_vma=False
     )
-    return whole(*arrays)
+    return mapped(*arrays)
 
 
 @contextlib.contextmanager
 def apart():
     """A context in which models are called without splitting their inputs: every device computes the same."""
-    spread = keras.distribution.distribution()
-    if spread is None:
+    distribution = keras.distribution.distribution()
+    if distribution is None:
         yield
         return
     keras.distribution.set_distribution(None)
     try:
         yield
     finally:
-        keras.distribution.set_distribution(spread)
+        keras.distribution.set_distribution(distribution)
 
 
 def together(what):
@@ -246,7 +248,7 @@ def together(what):
 
 
 @contextlib.contextmanager
-def explained():
+def explain_loss():
     """A context in which the loss of another process is told as that.
 
     After any error this process ends without waiting for the others, which wait for it, and so learn of it.

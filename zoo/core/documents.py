@@ -100,7 +100,9 @@ def _fault(value, form, place):
     form, what = _bare(form)
     inner, origin = [], typing.get_origin(form)
     if typing.is_typeddict(form) and isinstance(value, dict):
-        hints = {key: _required(hint) for key, hint in typing.get_type_hints(form, include_extras=True).items()}
+        hints = {
+            key: _strip_not_required(hint) for key, hint in typing.get_type_hints(form, include_extras=True).items()
+        }
         missing = [key for key in hints if key in form.__required_keys__ and key not in value]
         if missing:
             return Mismatch(f"{place or 'the whole document'} lacks {', '.join(missing)}")
@@ -115,20 +117,20 @@ def _fault(value, form, place):
     return next(filter(None, faults), None) or mismatch(place, what, value)
 
 
-def _required(hint):
+def _strip_not_required(hint):
     return typing.get_args(hint)[0] if typing.get_origin(hint) is NotRequired else hint
 
 
 def _bare(form):
     """(the type without its annotations, what a message calls it)."""
-    said = None
+    what = None
     while typing.get_origin(form) is Annotated:
         inner, *metas = typing.get_args(form)
-        said = said or next((meta.description for meta in reversed(metas) if meta.description), None)
+        what = what or next((meta.description for meta in reversed(metas) if meta.description), None)
         form = inner
-    if said is None and typing.get_origin(form) is Literal:
-        said = " or ".join(map(repr, typing.get_args(form)))
-    return form, said or WORDS.get(typing.get_origin(form) or form, "an object")
+    if what is None and typing.get_origin(form) is Literal:
+        what = " or ".join(map(repr, typing.get_args(form)))
+    return form, what or WORDS.get(typing.get_origin(form) or form, "an object")
 
 
 def json_schema(form, title) -> dict[str, Any]:

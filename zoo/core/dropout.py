@@ -66,9 +66,9 @@ class Dropout(layers.Dropout):
         if not training or not self.rate:
             return inputs
         shape = self._shape_of_noise(inputs)
-        dropped = min(round(self.rate * WORDS), WORDS - 1)  # a word is dropped where it is below
+        threshold = min(round(self.rate * WORDS), WORDS - 1)  # a word is dropped where it is below
         bits = ops.reshape(random_bits(math.prod(shape), self.seed_generator.next()), shape)
-        return ops.where(bits >= _word(dropped), inputs / (1.0 - dropped / WORDS), 0.0)
+        return ops.where(bits >= _word(threshold), inputs / (1.0 - threshold / WORDS), 0.0)
 
     def _shape_of_noise(self, inputs):
         shape, given = ops.shape(inputs), self.noise_shape

@@ -4,7 +4,7 @@ A label, a header, a file's name, a licence or a description may hold whatever i
 sequences of terminals, marks that turn the direction of writing, markup. There is one function for each language. What
 is plain text anyway is left as it is.
 
-TOML is written by `zoo.recipes.toml` and JSON by `zoo.core.storage.json_text`: they call `shown` for the characters
+TOML is written by `zoo.recipes.toml` and JSON by `zoo.core.storage.json_text`: they call `in_line` for the characters
 that their grammar allows and a reader of lines or a terminal does not.
 """
 
@@ -22,11 +22,11 @@ AT_FIRST = re.compile(r"^(?:(?=[#+!-])|\d+(?=[.)](?:\s|$)))")  # before what mak
 LONGEST = 60  # characters of a text in a figure
 
 
-def shown(text, keep=""):
+def in_line(text, keep=""):
     r"""A text in one line without characters that steer a terminal or end a line: they are written as JSON does.
 
-    >>> from zoo.core.escaping import shown
-    >>> print(shown("red\x1b[31m" + "\n" + "= 1"))
+    >>> from zoo.core.escaping import in_line
+    >>> print(in_line("red\x1b[31m" + "\n" + "= 1"))
     red\u001b[31m\n= 1
 
     Args:
@@ -34,8 +34,8 @@ def shown(text, keep=""):
         keep: characters that stay as they are, such as the line breaks of several lines.
     """
 
-    def escape(found):
-        sign = found[0]
+    def escape(match):
+        sign = match[0]
         return sign if sign in keep else NAMED.get(sign) or f"\\u{ord(sign):04x}"
 
     return UNSAFE.sub(escape, text)
@@ -48,8 +48,8 @@ def in_markdown(text):
     >>> print(in_markdown("<b> [x](javascript:0) | multi_head"))
     &#60;b&#62; \[x\](javascript:0) &#124; multi_head
     """
-    line = shown(" ".join(text.split()))
-    line = INLINE.sub(lambda found: f"&#{ord(found[0])};" if found[0] in ENTITIES else f"\\{found[0]}", line)
+    line = in_line(" ".join(text.split()))
+    line = INLINE.sub(lambda match: f"&#{ord(match[0])};" if match[0] in ENTITIES else f"\\{match[0]}", line)
     return AT_FIRST.sub(r"\g<0>\\", line)
 
 
@@ -60,7 +60,7 @@ def in_markdown_code(text):
     >>> in_markdown_code("a`b")
     "`a'b`"
     """
-    return f"`{shown(text).replace('`', chr(39))}`"
+    return f"`{in_line(text).replace('`', chr(39))}`"
 
 
 def in_html(text):
@@ -70,7 +70,7 @@ def in_html(text):
     >>> in_html("<b> & 'c'")
     '&lt;b&gt; &amp; &#x27;c&#x27;'
     """
-    return html.escape(shown(text))
+    return html.escape(in_line(text))
 
 
 def in_cell(text):
@@ -80,7 +80,7 @@ def in_cell(text):
     >>> in_cell("=HYPERLINK(1)"), in_cell("a = b")
     ("'=HYPERLINK(1)", 'a = b')
     """
-    line = shown(text)
+    line = in_line(text)
     return f"'{line}" if line.lstrip()[:1] in tuple("=+-@\uff1d\uff0b\uff0d\uff20") else line
 
 
@@ -91,7 +91,7 @@ def in_figure(text, longest=LONGEST):
     >>> in_figure("$5 or $x^$")
     '\\$5 or \\$x^\\$'
     """
-    line = shown(text)
+    line = in_line(text)
     line = line if len(line) <= longest else f"{line[: longest - 3]}..."
     return " " * line.startswith("_") + line.replace("$", r"\$")  # a legend leaves out what begins with _
 
@@ -103,6 +103,6 @@ class Screened(Protocol):
     plain: TextIO
 
 
-def undisturbed(stream):
+def plain_stream(stream):
     """The stream for what draws on a terminal, and so must write escape sequences: the one below a `Screened` one."""
     return stream.plain if isinstance(stream, Screened) else stream

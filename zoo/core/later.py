@@ -26,7 +26,7 @@ def later(name):
     return _Later(name)
 
 
-def installed(package):
+def installed_version(package):
     """The version of an installed package; None where it is not, such as seqzoo that runs from a source tree."""
     try:
         return metadata.version(package)

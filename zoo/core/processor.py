@@ -21,5 +21,5 @@ def name():
 
 def instruction_sets():
     """The names of the instruction sets that it has, such as "avx2", a set."""
-    known = fields()
-    return set(known.get("flags", known.get("Features", "")).split())
+    values = fields()
+    return set(values.get("flags", values.get("Features", "")).split())

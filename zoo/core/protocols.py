@@ -27,7 +27,7 @@ class Traits:
         Raises:
             ValueError: it declares those of another slot.
         """
-        declared = _declared(thing)
+        declared = _read_traits(thing)
         if declared is None:
             return cls()
         if not isinstance(declared, cls):
@@ -43,14 +43,14 @@ class Traits:
         return tuple(name for trait, names in self.METHODS.items() if vars(self)[trait] for name in names)
 
 
-def _declared(thing):
+def _read_traits(thing):
     """An error inside a property is raised and is no None."""
     return getattr(thing, "traits", None) if getattr(type(thing), "traits", None) is None else thing.traits
 
 
-def declaring(model, *protocols):
+def find_declaring(model, *protocols):
     """The layers of a Keras model, however deep inside, that declare traits of one of these protocols."""
-    return [layer for layer in model._flatten_layers() if isinstance(_declared(layer), protocols)]
+    return [layer for layer in model._flatten_layers() if isinstance(_read_traits(layer), protocols)]
 
 
 @dataclass(frozen=True)

@@ -26,15 +26,15 @@ def keeps_quantized(cls):
         cls.get_config = _with_entry(cls.get_config)
         cls.from_config = classmethod(_without_entry(cls.from_config.__func__))
         if cls.build not in (keras.layers.Layer.build, keras.Model.build):
-            cls.build = _then_told(cls.build)
+            cls.build = _with_policies(cls.build)
     return cls
 
 
 def _with_entry(get_config):
     @functools.wraps(get_config)
     def wrapped(self):
-        held = {**_quantized_inside(self), **_waiting(self)}
-        return {**get_config(self), **({ENTRY: held} if held else {})}
+        entries = {**_quantized_inside(self), **_pending(self)}
+        return {**get_config(self), **({ENTRY: entries} if entries else {})}
 
     return wrapped
 
@@ -50,12 +50,12 @@ def _without_entry(from_config):
     return wrapped
 
 
-def _then_told(build):
+def _with_policies(build):
     @functools.wraps(build)
     def wrapped(self, *args, **kwargs):
         build(self, *args, **kwargs)
-        if _waiting(self):
-            _tell(self, _waiting(self))
+        if _pending(self):
+            _tell(self, _pending(self))
 
     return wrapped
 
@@ -64,13 +64,13 @@ def made_inside(layer):
     """`{place: layer}` of the layers inside that are not among what the constructor was given, or inside of that."""
     own = [cls for cls in type(layer).__mro__ if "__init__" in vars(cls) and not cls.__module__.startswith("keras.")]
     names = {name for cls in own for name in inspect.signature(cls.__init__).parameters} & set(dir(layer))
-    passed = {id(each) for name in names for each in _leaves(getattr(layer, name))}
+    skipped = {id(each) for name in names for each in _leaves(getattr(layer, name))}
     inside = {}
 
     def walk(parent, place):
         for index, child in enumerate(parent._flatten_layers(include_self=False, recursive=False)):
-            if id(child) not in passed:
-                passed.add(id(child))
+            if id(child) not in skipped:
+                skipped.add(id(child))
                 inside[f"{place}{index}"] = child
                 walk(child, f"{place}{index}/")
 
@@ -96,7 +96,7 @@ def _quantized_inside(layer):
     }
 
 
-def _waiting(layer):
+def _pending(layer):
     """What is known of layers inside that are not made yet."""
     return vars(layer).get("_quantized_later", {})
 

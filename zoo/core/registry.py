@@ -30,10 +30,10 @@ def register_as(package, cls):
     if keras.saving.get_registered_object(keras.saving.get_registered_name(cls)) is cls:
         return cls
     name = f"{package}>{cls.__name__}"
-    taken = keras.saving.get_registered_object(name)
-    if taken is not None and (taken.__module__, taken.__qualname__) != (cls.__module__, cls.__qualname__):
+    holder = keras.saving.get_registered_object(name)
+    if holder is not None and (holder.__module__, holder.__qualname__) != (cls.__module__, cls.__qualname__):
         raise ValueError(
-            f"The name {name!r} is already registered by {taken.__module__}.{taken.__qualname__}; "
+            f"The name {name!r} is already registered by {holder.__module__}.{holder.__qualname__}; "
             f"{cls.__module__}.{cls.__qualname__} needs a name of its own."
         )
     return keras.saving.register_keras_serializable(package)(cls)

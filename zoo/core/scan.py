@@ -8,26 +8,26 @@ jax = later("jax")
 tf = later("tensorflow")
 
 
-def scan(one, carry, given, reverse=False):
+def scan(one, carry, inputs, reverse=False):
     """`(last carry, results of each step)` of `carry, result = one(carry, given[t])`, nested arrays or None."""
     if keras.backend.backend() == "jax":
-        return jax.lax.scan(one, carry, given, reverse=reverse)
-    flat = tf.nest.flatten(given)
+        return jax.lax.scan(one, carry, inputs, reverse=reverse)
+    flat = tf.nest.flatten(inputs)
     time = tf.shape(flat[0])[0]
     arrays = [None if each is None else tf.TensorArray(each.dtype, time).unstack(each) for each in flat]
     # What the results are is told by those of the first step, which nothing uses, so that XLA leaves it out.
-    _, result = one(carry, tf.nest.pack_sequence_as(given, [None if each is None else each[0] for each in flat]))
+    _, result = one(carry, tf.nest.pack_sequence_as(inputs, [None if each is None else each[0] for each in flat]))
     kinds = tf.nest.flatten(result)
-    written = [tf.TensorArray(each.dtype, time, element_shape=each.shape) for each in kinds]
+    outputs = [tf.TensorArray(each.dtype, time, element_shape=each.shape) for each in kinds]
 
-    def body(count, carry, written):
+    def body(count, carry, outputs):
         position = time - 1 - count if reverse else count
-        read = [None if each is None else each.read(position) for each in arrays]
-        carry, result = one(carry, tf.nest.pack_sequence_as(given, read))
-        pairs = zip(written, tf.nest.flatten(result), strict=True)
+        now = [None if each is None else each.read(position) for each in arrays]
+        carry, result = one(carry, tf.nest.pack_sequence_as(inputs, now))
+        pairs = zip(outputs, tf.nest.flatten(result), strict=True)
         return count + 1, carry, [array.write(position, each) for array, each in pairs]
 
-    _, carry, written = tf.while_loop(
-        lambda count, *_: count < time, body, (0, carry, written), maximum_iterations=time
+    _, carry, outputs = tf.while_loop(
+        lambda count, *_: count < time, body, (0, carry, outputs), maximum_iterations=time
     )
-    return carry, tf.nest.pack_sequence_as(result, [array.stack() for array in written])
+    return carry, tf.nest.pack_sequence_as(result, [array.stack() for array in outputs])

@@ -31,8 +31,8 @@ class TensorSpec:
         return tuple(axis if isinstance(axis, int) else None for axis in self.shape)
 
     def to_dict(self):
-        described = {"name": self.name, "dtype": self.dtype, "shape": list(self.shape)}
-        return described if self.default is None else described | {"default": self.default}
+        fields = {"name": self.name, "dtype": self.dtype, "shape": list(self.shape)}
+        return fields if self.default is None else fields | {"default": self.default}
 
     def fix(self, **sizes):
         """The same tensor with the named axes at these sizes."""

@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from zoo.core.escaping import shown
+from zoo.core.escaping import in_line
 from zoo.core.later import later
 
 fcntl = later("fcntl")  # which Windows does not have: models of hubs are fetched there, too
@@ -31,7 +31,7 @@ def write_atomically(path, write):
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.partial")
-    with _locked(beside, fcntl.LOCK_EX) as file:  # another writer waits, and then opens one of its own
+    with _open_locked(beside, fcntl.LOCK_EX) as file:  # another writer waits, and then opens one of its own
         try:
             file.truncate()
             write(file)
@@ -103,10 +103,10 @@ def one_writer(folder, reading=False):
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.ExitStack() as held:
-        held.callback(_remove_empty, missing)
+    with contextlib.ExitStack() as stack:
+        stack.callback(_remove_empty, missing)
         try:
-            file = _locked(folder / LOCK, fcntl.LOCK_NB | (fcntl.LOCK_SH if reading else fcntl.LOCK_EX))
+            file = _open_locked(folder / LOCK, fcntl.LOCK_NB | (fcntl.LOCK_SH if reading else fcntl.LOCK_EX))
         except BlockingIOError:
             raise BusyError(
                 f"another process is working in {folder}: it trains, evaluates or exports the run there. Wait for its "
@@ -116,8 +116,8 @@ def one_writer(folder, reading=False):
             if not reading or error.errno not in UNWRITABLE:
                 raise
         else:
-            held.enter_context(file)
-            held.callback(_remove_unused, file, folder / LOCK)
+            stack.enter_context(file)
+            stack.callback(_remove_unused, file, folder / LOCK)
         yield
 
 
@@ -134,7 +134,7 @@ def _remove_empty(folders):
             each.rmdir()
 
 
-def _locked(path, kind):
+def _open_locked(path, kind):
     """The file, opened and locked until it is closed; `kind` is what `flock` is asked for.
 
     Raises:
@@ -142,12 +142,12 @@ def _locked(path, kind):
     """
     while True:
         file = open(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "wb")
-        with contextlib.ExitStack() as failed:
-            failed.callback(file.close)
+        with contextlib.ExitStack() as stack:
+            stack.callback(file.close)
             fcntl.flock(file, kind)
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
-                    failed.pop_all()
+                    stack.pop_all()
                     return file  # else the other process has renamed or removed it meanwhile
 
 
@@ -172,7 +172,7 @@ def json_text(value, indent=None):
     What ends a line or steers a terminal is written as an escape, so that without `indent` it is one line to everybody.
     """
     text = json.dumps(finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
-    return shown(text, keep="\n" if indent is not None else "")
+    return in_line(text, keep="\n" if indent is not None else "")
 
 
 def finite(value):

@@ -67,7 +67,7 @@ def find(directory: str | os.PathLike, split: str, task: int | Sequence[int]) ->
 
 
 def _file(directory, split, task):
-    names = [f"qa{task}_{name}.txt{zipped}" for name in SPLITS.get(split, (split,)) for zipped in COMPRESSED]
+    names = [f"qa{task}_{name}.txt{suffix}" for name in SPLITS.get(split, (split,)) for suffix in COMPRESSED]
     for folder in FOLDERS:
         for name in names:
             path = Path(directory) / folder / name

@@ -14,7 +14,7 @@ SPLITS = {  # names under which corpora store each split, tried in this order
     "test": ("test", "test_2016_flickr"),
 }
 _LEAF = re.compile(r"([^ ()]+)\)")
-_WHOLE = tuple(f"input.txt{zipped}" for zipped in COMPRESSED)  # a running text that is not cut yet
+_WHOLE = tuple(f"input.txt{suffix}" for suffix in COMPRESSED)  # a running text that is not cut yet
 _SENTIMENTS = {
     2: {"0": "negative", "1": "negative", "3": "positive", "4": "positive"},  # 2 is neutral, and left out
     5: {"0": "very-negative", "1": "negative", "2": "neutral", "3": "positive", "4": "very-positive"},
@@ -87,14 +87,14 @@ def sst(
         raise ValueError(f"classes must be 2 (SST-2) or 5 (SST-5); received {classes!r}.")
     names = _SENTIMENTS[classes]
     path = find_sst(directory, split)
-    found = []
+    labelled = []
     for number, line in enumerate(read_lines(path), 1):
         trees = list(_subtrees(line))
         if len(trees) != max(line.count("("), 1) or any(label not in _SENTIMENTS[5] for label, _ in trees):
             raise ValueError(f"{place(path, number)}: expected a tree such as (3 (2 a) (4 hit)), received {line!r}.")
-        found += trees if phrases else trees[-1:]
+        labelled += trees if phrases else trees[-1:]
     examples = {} if phrases else []
-    for label, text in found:
+    for label, text in labelled:
         if label in names:
             examples.setdefault(text, names[label]) if phrases else examples.append((text, names[label]))
     return _columns(path, split, examples.items() if phrases else examples)
@@ -108,12 +108,12 @@ def find_sst(directory: str | os.PathLike, split: str) -> Path:
 
 def _subtrees(line):
     """(label, text) of every subtree, the whole tree last."""
-    opened = []
+    starts = []
     for at, sign in enumerate(line):
         if sign == "(":
-            opened.append(at)
-        elif sign == ")" and opened:
-            start = opened.pop()
+            starts.append(at)
+        elif sign == ")" and starts:
+            start = starts.pop()
             yield line[start + 1], " ".join(_LEAF.findall(line, start, at + 1)).lower()
 
 
@@ -157,8 +157,8 @@ def running_text(directory: str | os.PathLike, split: str) -> str:
     text = "\n".join(read_lines(path)) + "\n"
     if path.name not in _WHOLE:
         return text
-    cut = int(0.9 * len(text))
-    return text[:cut] if split == "train" else text[cut:]
+    end = int(0.9 * len(text))
+    return text[:end] if split == "train" else text[end:]
 
 
 def find_text(directory: str | os.PathLike, split: str) -> Path:
@@ -173,11 +173,11 @@ def find_text(directory: str | os.PathLike, split: str) -> Path:
 def find(directory: str | os.PathLike, split: str, suffix: str) -> Path:
     """The file of a split, `NAME SUFFIX`, plain or compressed, under any of the names of the split."""
     names = SPLITS.get(split, (split,))
-    candidates = [Path(directory) / f"{name}{suffix}{zipped}" for name in names for zipped in COMPRESSED]
-    found = next((path for path in candidates if path.is_file()), None)
-    if found is None:
+    candidates = [Path(directory) / f"{name}{suffix}{ending}" for name in names for ending in COMPRESSED]
+    path = next((path for path in candidates if path.is_file()), None)
+    if path is None:
         raise ValueError(f"No {split} split in {directory}: looked for {', '.join(path.name for path in candidates)}.")
-    return found
+    return path
 
 
 def _check_split(split):
@@ -240,5 +240,5 @@ def find_parallel(
 
 
 def _existing(directory: Path, name: str, language: str) -> Path | None:
-    candidates = (directory / f"{name}.{language}{zipped}" for zipped in COMPRESSED)
+    candidates = (directory / f"{name}.{language}{suffix}" for suffix in COMPRESSED)
     return next((path for path in candidates if path.is_file()), None)

@@ -67,7 +67,7 @@ def dates(split: str, count: int, seed: int = 0) -> tuple[list[str], list[str]]:
     examples = {}
     while len(examples) < count:
         day = choose(days)
-        examples.setdefault(_drawn(day, forms, choose), day.isoformat())
+        examples.setdefault(_draw(day, forms, choose), day.isoformat())
     return list(examples), list(examples.values())
 
 
@@ -96,13 +96,13 @@ def date_pairs(split: str, count: int, seed: int = 0) -> tuple[list[tuple[str, s
     while len(pairs) < count:
         first, second = choose(days), choose(days)
         second = first if len(pairs) % 3 == 0 else second
-        texts = [_drawn(day, forms, choose) for day in (first, second)]
+        texts = [_draw(day, forms, choose) for day in (first, second)]
         if texts[0] != texts[1]:
             pairs.setdefault(tuple(texts), "same" if first == second else "earlier" if first < second else "later")
     return list(pairs), list(pairs.values())
 
 
-def _drawn(day: date, forms: list[tuple], choose) -> str:
+def _draw(day: date, forms: list[tuple], choose) -> str:
     """The day in a form and case that `choose` chooses."""
     form, case = choose(forms), choose(_CASES)
     return _recase(_write(day, form), form[0], case)

@@ -51,16 +51,16 @@ class Bucketed(ABC):
             raise ValueError(f"batch_size and num_buckets must be positive; received {batch_size} and {num_buckets}.")
         self.batch_size, self.seed, self.shuffle = batch_size, seed, shuffle
         fits = np.ones(len(lengths), bool) if max_length is None else np.max(lengths, axis=1, initial=0) <= max_length
-        kept = np.flatnonzero(fits)
-        self.dropped = len(lengths) - len(kept)
-        if not len(kept):
+        indices = np.flatnonzero(fits)
+        self.dropped = len(lengths) - len(indices)
+        if not len(indices):
             raise ValueError(
                 f"No example is left of {len(lengths)}: {self.dropped} are longer than max_length="
                 f"{max_length}. Give at least one example, or raise max_length."
             )
-        self.shapes = bucket_shapes(lengths[kept], num_buckets)
-        buckets = assign(lengths[kept], self.shapes)
-        self._members = [kept[buckets == bucket] for bucket in range(len(self.shapes))]
+        self.shapes = bucket_shapes(lengths[indices], num_buckets)
+        buckets = assign(lengths[indices], self.shapes)
+        self._members = [indices[buckets == bucket] for bucket in range(len(self.shapes))]
         self.steps_per_epoch = sum(-(-len(members) // batch_size) for members in self._members)
         self._epoch = (-1, [])  # the epoch last asked for and its plan
 
@@ -97,8 +97,8 @@ class Bucketed(ABC):
     def _step(self, step: int) -> tuple[int, np.ndarray]:
         check_step(step)
         epoch, position = divmod(step, self.steps_per_epoch)
-        planned, plan = self._epoch
-        if planned != epoch:
+        current, plan = self._epoch
+        if current != epoch:
             plan = self._plan(epoch)
             self._epoch = (epoch, plan)
         return plan[position]

@@ -39,8 +39,8 @@ class _Sentences(Bucketed):
         if self._noise is not None:
             random = np.random.default_rng((self.seed, step, 1))  # a stream of its own beside the epochs'
             sentences = [self._noise(sentence, shape[0] - self._around.size, random) for sentence in sentences]
-        joined = [self._around.put(sum(sentence, [])) for sentence in sentences]
-        return sentences, *pad(joined + [[]] * (self.batch_size - len(examples)), shape[0])
+        texts = [self._around.put(sum(sentence, [])) for sentence in sentences]
+        return sentences, *pad(texts + [[]] * (self.batch_size - len(examples)), shape[0])
 
 
 class LabelledBatches(_Sentences):

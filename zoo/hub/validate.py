@@ -96,7 +96,7 @@ def problems(entry, installed=None):
     """
     wrong, folder = [], cache.folder(entry)
     for package, wanted in sorted(entry["requires"].items()):
-        held = (installed or later.installed)(package)
+        held = (installed or later.installed_version)(package)
         if held is None:
             if package in ("seqzoo", "onnxruntime"):
                 wrong.append(f"it needs {package}{wanted}, which is not installed")

@@ -7,7 +7,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from zoo.core.later import installed
+from zoo.core.later import installed_version
 from zoo.hub.errors import HubError, Interrupted
 from zoo.hub.folder import Answer
 
@@ -82,7 +82,7 @@ class Web:
             HubError: the server does not have the file.
         """
         url = f"{self.address}/{urllib.parse.quote(path)}"
-        headers = {"User-Agent": f"seqzoo/{installed('seqzoo') or 0}", "Accept-Encoding": "identity"}
+        headers = {"User-Agent": f"seqzoo/{installed_version('seqzoo') or 0}", "Accept-Encoding": "identity"}
         if start:
             headers["Range"] = f"bytes={start}-"
             if validator:

@@ -4,7 +4,7 @@ import json
 import math
 import re
 
-from zoo.core.escaping import shown
+from zoo.core.escaping import in_line
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")  # what stands without quotation marks as a key
 
@@ -39,13 +39,13 @@ def literal(value):
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(literal, value))}]"
     if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise ValueError(f"{shown(value)!r} holds bytes that are no UTF-8, which no recipe can name. Rename it.")
-    return shown(json.dumps(value, ensure_ascii=False))  # the escapes of JSON are TOML's, too
+        raise ValueError(f"{in_line(value)!r} holds bytes that are no UTF-8, which no recipe can name. Rename it.")
+    return in_line(json.dumps(value, ensure_ascii=False))  # the escapes of JSON are TOML's, too
 
 
 def comment(text):
     """A text as a comment of its own line, whatever it holds: nothing of it becomes a setting."""
-    return f"# {shown(text)}\n"
+    return f"# {in_line(text)}\n"
 
 
 def line(key, value, meaning=""):

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from zoo.core import processor as processors
-from zoo.core.later import installed, later
+from zoo.core.later import installed_version, later
 from zoo.core.storage import json_text, write_bytes, write_text
 from zoo.reproduce.systems import SYSTEMS
 
@@ -67,7 +67,7 @@ def versions():
     """Of the backend and of what computes with it."""
     backend = keras.backend.backend()
     packages = PACKAGES.get(backend, ("keras", "numpy", backend))
-    return {"backend": backend} | {name: installed(name) or "unknown" for name in packages}
+    return {"backend": backend} | {name: installed_version(name) or "unknown" for name in packages}
 
 
 def write(report, folder):

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from zoo import training
 from zoo.core import devices as many
-from zoo.core.escaping import shown
+from zoo.core.escaping import in_line
 from zoo.core.storage import save_model, write_atomically, write_bytes, write_json, write_text
 from zoo.data.epochs import Bucketed
 from zoo.models import Ensemble
@@ -330,7 +330,7 @@ def _summary(recipe, model, parts):
 
 
 def _print(line):
-    print(shown(line), file=sys.stderr, flush=True)
+    print(in_line(line), file=sys.stderr, flush=True)
 
 
 def _choose(steps, measure, state, loss):

@@ -84,7 +84,7 @@ def fit(steps, train, valid, plan, directory, resume=False, callbacks=(), score=
     state, damaged = _restored(steps, directory) if resume else (TrainingState(), [])
     Path(directory).mkdir(parents=True, exist_ok=True)
     opened = open_reports(directory, plan.steps) if devices.leads() else contextlib.nullcontext(())
-    with devices.explained(), opened as reports, lent(steps) as model, interruptible() as asked:
+    with devices.explain_loss(), opened as reports, lent(steps) as model, interruptible() as asked:
         each = Callbacks([*reports, *callbacks], model, plan)
         try:
             loop = _Loop(steps, state, plan, Path(directory), each, asked)

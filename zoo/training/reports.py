@@ -17,7 +17,7 @@ from pathlib import Path
 
 import keras
 
-from zoo.core.escaping import undisturbed
+from zoo.core.escaping import plain_stream
 from zoo.core.later import later
 from zoo.core.storage import write_text
 
@@ -217,7 +217,7 @@ class Bar(Report):
             rich_progress.TimeElapsedColumn(),
             rich_progress.TextColumn("eta"),
             rich_progress.TimeRemainingColumn(elapsed_when_finished=True),
-            console=rich_console.Console(file=undisturbed(sys.stderr)),
+            console=rich_console.Console(file=plain_stream(sys.stderr)),
         )
         self._task = self._progress.add_task("", total=self._total, completed=step)
         self._progress.start()

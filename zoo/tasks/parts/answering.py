@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo.core.protocols import Attention, Positions, declaring
+from zoo.core.protocols import Attention, Positions, find_declaring
 from zoo.core.searching import OURS, mean_log_probability
 from zoo.data import pad
 from zoo.decoding import beam_search, greedy
@@ -26,7 +26,7 @@ MULTIPLE = 8  # source lengths are padded to multiples of this, so that few prog
 
 def bound(model):
     """The most tokens of a text that a model takes, as its layers declare it; None where there is no bound."""
-    bounds = (layer.traits.longest for layer in declaring(model, Attention, Positions))
+    bounds = (layer.traits.longest for layer in find_declaring(model, Attention, Positions))
     return min((each for each in bounds if each), default=None)
 
 

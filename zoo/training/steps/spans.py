@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from zoo.core.protocols import Attention, declaring
+from zoo.core.protocols import Attention, find_declaring
 from zoo.training.steps.shared import make_steps
 
 
@@ -50,7 +50,7 @@ class SpanSteps:
         multiple: int = 64,
         slack: int = 8,
     ) -> None:
-        layers = [layer for layer in declaring(model, Attention) if layer.traits.trims]
+        layers = [layer for layer in find_declaring(model, Attention) if layer.traits.trims]
         if not layers or min(every, multiple, slack + 1) < 1:
             raise ValueError(
                 "SpanSteps needs a model with an AdaptiveSpanAttention and positive numbers. Received: "
