@@ -1,7 +1,7 @@
 """What a run was trained on, in numbers: the data card in its folder, and what of it is told at once."""
 
 from zoo.data import formats
-from zoo.data.formats.base import shown
+from zoo.data.formats.base import quote
 from zoo.data.formats.unknown import alike_labels, main_labels, say_unknown, unknown_labels
 from zoo.tasks.parts.vocabularies import right_answers
 
@@ -57,7 +57,7 @@ def untaught(task, recipe, splits):
     outside = recipe.scope.label if recipe.job.scope else None  # which need not be taught
     known = task.labels(recipe, splits["train"].answers)
     alike = alike_labels(known)
-    pairs = [f"{' and '.join(map(shown, each))} ({cause.removeprefix('which differs by ')})" for each, cause in alike]
+    pairs = [f"{' and '.join(map(quote, each))} ({cause.removeprefix('which differs by ')})" for each, cause in alike]
     lines = [f"labels that may be one: {', '.join(pairs[:FEW])}; write them alike if they are"] if alike else []
     for name, part in splits.items():
         labels = [label for answer in part.answers for label in task.split(answer) if label != outside]

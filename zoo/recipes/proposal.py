@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from zoo.data import formats
-from zoo.data.formats.base import counted
+from zoo.data.formats.base import quantity
 from zoo.data.formats.names import normal
 from zoo.recipes import beginning, languages
 from zoo.recipes.card import mended, notes as left_out, say_rules_off, untaught
@@ -227,11 +227,11 @@ def _columns(detected):
 def _counted(job, train):
     if job.kind == "running":
         return [f"{len(train.inputs[0]):,} characters"]
-    notes = [counted(len(train), "example")]
+    notes = [quantity(len(train), "example")]
     if job.labelled:
         labels = Counter(label for answer in train.answers for label in job.split(answer))
         shown = ", ".join(f"{label} {count:,}" for label, count in labels.most_common(5))
-        notes.append(f"{counted(len(labels), 'label')}: {shown}{', ...' if len(labels) > 5 else ''}")
+        notes.append(f"{quantity(len(labels), 'label')}: {shown}{', ...' if len(labels) > 5 else ''}")
     if job.kind == "tagged":
         tags = [answer.split(" ") for answer in train.answers]
         notes += filter(None, [say_rules(*choose_rules(tags, tags))])

@@ -122,9 +122,9 @@ class Problems:
         before, where = self._notes.get(message, (0, first))
         self._notes[message] = before + count, where
 
-    def leave_out(self, message: str, path: str, line: int | None, said: str = ""):
+    def leave_out(self, message: str, path: str, line: int | None, reason: str = ""):
         """Counts an example that is left out; `said` is told of the first one, if none is left."""
-        self.left_out = self.left_out or said or message
+        self.left_out = self.left_out or reason or message
         self.note(message, first=f"the first at {place(path, line)}")
 
     def lack(self, what: str, message: str, path: str, line: int | None):
@@ -148,17 +148,17 @@ class Problems:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was counted, in words."""
-        counted = self._notes.items()
-        return tuple(f"{said}: {count:,}{f' ({first})' if first else ''}" for said, (count, first) in counted)
+        notes = self._notes.items()
+        return tuple(f"{message}: {count:,}{f' ({first})' if first else ''}" for message, (count, first) in notes)
 
     def check(self):
         """Raises ValueError if anything was added."""
         if self.count == 1:
             raise ValueError(self._first[0])
         if self.count:
-            shown = "\n".join(f"  {each}" for each in self._first)
+            quote = "\n".join(f"  {each}" for each in self._first)
             first = f", the first {self.FEW} of them" if self.count > self.FEW else ""
-            raise ValueError(f"{self.count} problems in the data{first}:\n{shown}")
+            raise ValueError(f"{self.count} problems in the data{first}:\n{quote}")
 
 
 def place(path: str, line: int | None) -> str:
@@ -166,26 +166,26 @@ def place(path: str, line: int | None) -> str:
     return f"{path}:{line}" if line else f"{path}"
 
 
-def counted(count: int, noun: str) -> str:
+def quantity(count: int, noun: str) -> str:
     """A number with its noun: "1 word", "2,000 words"."""
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
-def shown(value, longest: int = 60) -> str:
+def quote(value, longest: int = 60) -> str:
     """A value as a message quotes it."""
     text = repr(value)
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
-def some(parts: list[str], most: int = 20) -> str:
+def join_some(parts: list[str], most: int = 20) -> str:
     """The parts with commas between them; of many the first ones, and how many there are."""
     return ", ".join(parts[:most]) + (f", ... ({len(parts):,} in all)" if len(parts) > most else "")
 
 
 def say_columns(columns: dict) -> str:
     """How one says which column is which, in Python and in a recipe; `...` stands for what only they know."""
-    shown = {role: "..." if column is ... else repr(column) for role, column in columns.items()}
-    python = ", ".join(f'"{role}": {column}' for role, column in shown.items())
+    quoted = {role: "..." if column is ... else repr(column) for role, column in columns.items()}
+    python = ", ".join(f'"{role}": {column}' for role, column in quoted.items())
     words = " ".join(f"--set data.columns.{role}={_toml(column)}" for role, column in columns.items())
     return f"columns={{{python}}}, or in a recipe data.columns ({words})"
 

@@ -31,7 +31,7 @@ def card(splits: dict[str, Examples], licence: str = "", rules_off: Iterable[str
     return {
         "licence": licence,
         "rules_off": list(rules_off),
-        "splits": {name: _described(part) for name, part in splits.items()},
+        "splits": {name: _describe(part) for name, part in splits.items()},
         "unseen": _unseen(train, others) if train else {},
         "duplicates": {
             f"{later} in {earlier}": duplicates(splits[earlier], splits[later])
@@ -41,13 +41,13 @@ def card(splits: dict[str, Examples], licence: str = "", rules_off: Iterable[str
     }
 
 
-def _described(part):
+def _describe(part):
     lengths = {}
     for side in ("input", "answer") if part.kind == "pairs" else ("input",):
         texts = list(_texts(part, side))
-        measured = {unit: [length(text, part.kind) for text in texts] for unit, length in UNITS.items()}
-        lengths[side] = {unit: _quantiles(each) for unit, each in measured.items()}
-    found = {
+        by_unit = {unit: [length(text, part.kind) for text in texts] for unit, length in UNITS.items()}
+        lengths[side] = {unit: _quantiles(each) for unit, each in by_unit.items()}
+    facts = {
         "kind": part.kind,
         "files": list(part.files),
         "examples": len(part),
@@ -55,10 +55,10 @@ def _described(part):
         "notes": list(part.notes),
     }
     if part.kind in ("labelled", "compared"):
-        found["labels"] = dict(Counter(part.answers).most_common())
+        facts["labels"] = dict(Counter(part.answers).most_common())
     if part.kind == "tagged":
-        found["tags"] = dict(Counter(tag for tags in part.answers for tag in tags.split(" ")).most_common())
-    return found
+        facts["tags"] = dict(Counter(tag for tags in part.answers for tag in tags.split(" ")).most_common())
+    return facts
 
 
 def _texts(part, side):
@@ -76,19 +76,19 @@ def _quantiles(lengths):
 
 def _unseen(train, others):
     """What a model meets for the first time in a split, by side: characters and words, and the share of all of them."""
-    found = {}
+    result = {}
     for side in ("input", "answer") if train.kind == "pairs" else ("input",):
-        known_characters, known_words = _counted(train, side)
+        known_characters, known_words = _count(train, side)
         for name, part in others.items():
-            characters, words = _counted(part, side)
-            found.setdefault(name, {})[side] = {
-                "characters": _news(characters, known_characters),
-                "words": _news(words, known_words),
+            characters, words = _count(part, side)
+            result.setdefault(name, {})[side] = {
+                "characters": _new_items(characters, known_characters),
+                "words": _new_items(words, known_words),
             }
-    return found
+    return result
 
 
-def _counted(part, side):
+def _count(part, side):
     characters, words = Counter(), Counter()
     for text in _texts(part, side):
         characters.update(text)
@@ -96,7 +96,7 @@ def _counted(part, side):
     return characters, words
 
 
-def _news(counts, known):
+def _new_items(counts, known):
     new = Counter({each: count for each, count in counts.items() if each not in known})
     total = counts.total()
     return {

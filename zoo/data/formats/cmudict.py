@@ -9,7 +9,7 @@ Weide (1998), "The Carnegie Mellon Pronouncing Dictionary", http://www.speech.cs
 
 import re
 
-from zoo.data.formats.base import Format, Layout, no_columns, shown
+from zoo.data.formats.base import Format, Layout, no_columns, quote
 from zoo.data.formats.lines import TABLES
 from zoo.data.formats.opening import first_lines, inner_suffix, lines_of
 
@@ -54,8 +54,8 @@ class CmuDict(Format):
             if phones:
                 yield line, (word, " ".join(phones))
             else:
-                said = f"no phones behind the word in {shown(text)}; expected some. Add them, or delete the line."
-                problems.lack("phones", said, files[0], line)
+                message = f"no phones behind the word in {quote(text)}; expected some. Add them, or delete the line."
+                problems.lack("phones", message, files[0], line)
 
 
 def _entry(text):

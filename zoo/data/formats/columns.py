@@ -4,7 +4,7 @@ import difflib
 import re
 from dataclasses import dataclass
 
-from zoo.data.formats.base import KINDS, ROLES, Request, counted, say_columns, shown, some
+from zoo.data.formats.base import KINDS, ROLES, Request, join_some, quantity, quote, say_columns
 from zoo.data.formats.names import aliases, by_names, is_language, is_name, normal
 
 _NUMBERED = re.compile(r"([^\W\d]*[-_:.]?)\d+")
@@ -48,31 +48,34 @@ def find_columns(path: str, rows: list[list[str]], request: Request) -> Found:
             columns by number and name.
     """
     first, rest = [plain(cell) for cell in rows[0]], rows[1:]
-    wanted = {role: plain(column) for role, column in request.columns.items() if role != "header"}
-    header = request.columns.get("header", _is_header(first, rest, request, wanted))
+    requested = {role: plain(column) for role, column in request.columns.items() if role != "header"}
+    header = request.columns.get("header", _is_header(first, rest, request, requested))
     if not header and "header" not in request.columns:
         _check_names(path, first, request)
-    found = {role: _wanted(path, role, column, first, header) for role, column in wanted.items()}
-    if all(role in found for role in request.roles):
-        return Found(found, header, "the columns were given")
-    missing = tuple(role for role in request.roles if role not in found)
+    at = {role: _find_named(path, role, column, first, header) for role, column in requested.items()}
+    if all(role in at for role in request.roles):
+        return Found(at, header, "the columns were given")
+    missing = tuple(role for role in request.roles if role not in at)
     if header:
-        found |= _sentences(first, request, found)
-        known = {role: at for role, at in by_names(first, request.kind, missing).items() if at not in found.values()}
+        at |= _sentences(first, request, at)
+        known = {
+            role: index for role, index in by_names(first, request.kind, missing).items() if index not in at.values()
+        }
         if all(role in known for role in missing):
-            return Found(found | known, True, "the columns are told by the names of the header")
-    known, useless = _by_content(rest if header and rest else rows, request.kind, set(found.values()), missing)
+            return Found(at | known, True, "the columns are told by the names of the header")
+    known, useless = _by_content(rest if header and rest else rows, request.kind, set(at.values()), missing)
     if known is None:
-        raise ValueError(_untold(path, first, header, request, missing))
-    for role, at in known.items():
-        if role not in ("label", "score", "tags") and _counts_on([row[at] for row in (rest if header else rows)]):
+        raise ValueError(_say_ambiguous(path, first, header, request, missing))
+    for role, index in known.items():
+        if role not in ("label", "score", "tags") and _counts_on([row[index] for row in (rest if header else rows)]):
             raise ValueError(
-                f"{path}:1: column {at + 1} counts the rows, and no other is left for {role}: {listed(first, header)}. "
-                f"Add the texts; or, if those are the texts, say so: {say_columns({role: at + 1, 'header': header})}."
+                f"{path}:1: column {index + 1} counts the rows, and no other is left for {role}: "
+                f"{list_columns(first, header)}. Add the texts; or, if those are the texts, say so: "
+                f"{say_columns({role: index + 1, 'header': header})}."
             )
-    unread = "".join(f"; column {at + 1} {why}, and is not read" for at, why in useless.items())
+    unread = "".join(f"; column {index + 1} {why}, and is not read" for index, why in useless.items())
     names = "a header with other names" if header else "no header"
-    return Found(found | known, header, f"{names}, so the columns are told by what they hold{unread}")
+    return Found(at | known, header, f"{names}, so the columns are told by what they hold{unread}")
 
 
 def plain(name):
@@ -89,9 +92,9 @@ def _check_names(path, first, request):
     if twice and request.kind != "pairs" and all(_WORDLIKE.fullmatch(cell) for cell in first):
         numbers = dict.fromkeys(request.roles, ...) | {"header": True}
         raise ValueError(
-            f"{path}:1: {first.count(twice[0])} columns are named {twice[0]!r}: {listed(first)}. Give each a name of "
-            f"its own, or say the numbers of the columns, counted from 1: {say_columns(numbers)}; or header false, if "
-            "line 1 is an example."
+            f"{path}:1: {first.count(twice[0])} columns are named {twice[0]!r}: {list_columns(first)}. "
+            f"Give each a name of its own, or say the numbers of the columns, counted from 1: "
+            f"{say_columns(numbers)}; or header false, if line 1 is an example."
         )
 
 
@@ -105,15 +108,15 @@ def _sentences(first, request, found):
 def one_word_a_row(path: str, first: list[str], header: bool) -> ValueError:
     """The error for words below each other of which nothing tells the sentence."""
     return ValueError(
-        f"{path}:1: one word a row, and no column tells the sentence: {listed(first, header)}. Name it with "
+        f"{path}:1: one word a row, and no column tells the sentence: {list_columns(first, header)}. Name it with "
         f"{say_columns({'sentence': ...})}; or separate sentences by blank lines."
     )
 
 
-def listed(names: list[str], header: bool = True) -> str:
+def list_columns(names: list[str], header: bool = True) -> str:
     """The columns as messages list them: by number and name, or by number and the first row's content."""
-    shortly = enumerate((shown(name, 30) for name in names), 1)
-    return some([f"{number} {name}" if header else f"{number} ({name})" for number, name in shortly])
+    shortly = enumerate((quote(name, 30) for name in names), 1)
+    return join_some([f"{number} {name}" if header else f"{number} ({name})" for number, name in shortly])
 
 
 def missing_column(path: str, role: str, column, names: list[str], header: bool = True) -> ValueError:
@@ -124,16 +127,16 @@ def missing_column(path: str, role: str, column, names: list[str], header: bool 
     hint = "" if number else _nearest(column, names)
     if not header and not number:
         hint = " Say the number of the column, counted from 1."
-    return ValueError(f"{path}:1: no {word} for {role}; {what} {listed(names, header)}.{hint}")
+    return ValueError(f"{path}:1: no {word} for {role}; {what} {list_columns(names, header)}.{hint}")
 
 
-def _wanted(path, role, column, first, header):
+def _find_named(path, role, column, first, header):
     if isinstance(column, str):
         if header and column in first:
             if first.count(column) > 1:
                 raise ValueError(
                     f"{path}:1: {first.count(column)} columns are named {column!r}; say the number of the one for "
-                    f"{role}: {listed(first)}."
+                    f"{role}: {list_columns(first)}."
                 )
             return first.index(column)
         if not column.lstrip("-").isdigit():
@@ -144,20 +147,20 @@ def _wanted(path, role, column, first, header):
     return column - 1
 
 
-def _is_header(first, rest, request, wanted):
+def _is_header(first, rest, request, requested):
     """Whether the first row holds names; where there is doubt it is an example, so that none is lost."""
-    names = [column for column in wanted.values() if isinstance(column, str) and not column.isdigit()]
+    names = [column for column in requested.values() if isinstance(column, str) and not column.isdigit()]
     if any(name in first for name in names):
         return True
-    cells, named = first, [cell for cell in first if cell]
-    if len(set(named)) < len(named):
+    cells, filled = first, [cell for cell in first if cell]
+    if len(set(filled)) < len(filled):
         return False
     equal = by_names(cells, request.kind, request.roles, (is_name,))
     if "label" in equal and _is_of_labels(cells, rest, equal["label"]):
         return True
     if not all(_WORDLIKE.fullmatch(cell) for cell in cells):
         return False
-    if not cells[0] and named and rest and all(row[0].isdigit() for row in rest):
+    if not cells[0] and filled and rest and all(row[0].isdigit() for row in rest):
         return True  # the index of pandas, which has no name
     if request.kind == "pairs" and sum(map(is_language, cells)) >= 2:
         return True
@@ -215,17 +218,17 @@ def _by_content(rows, kind, taken, missing):
     columns = {at: [row[at].strip() for row in rows] for at in range(width) if at not in taken}
     columns = {at: cells for at, cells in columns.items() if any(cells)}
     useless = {}
-    for is_so, said in ((_is_attribution, "names who wrote it"), (_is_counted, "numbers the rows")):
+    for is_so, reason in ((_is_attribution, "names who wrote it"), (_is_numbering, "numbers the rows")):
         if len(columns) > len(missing):
-            useless |= {at: said for at, cells in columns.items() if is_so(cells)}
+            useless |= {at: reason for at, cells in columns.items() if is_so(cells)}
             columns = {at: cells for at, cells in columns.items() if at not in useless}
     if len(columns) != len(missing):
         return None, useless
     order = list(columns)
     for role, likeness in (("label", _like_a_text), ("score", lambda cells: -sum(map(_is_number, cells)))):
         if role in missing:
-            chosen = min(order, key=lambda at: likeness(columns[at]))
-            order = [at for at in order if at != chosen] + [chosen]
+            likeliest = min(order, key=lambda at: likeness(columns[at]))
+            order = [at for at in order if at != likeliest] + [likeliest]
     return dict(zip(missing, order, strict=True)), useless
 
 
@@ -239,7 +242,7 @@ def _is_attribution(cells):
     return all(cell.startswith("CC-BY") for cell in cells)
 
 
-def _is_counted(cells):
+def _is_numbering(cells):
     """The numbers of the rows, or names of theirs such as s1, s2: all different, what is no digit alike."""
     numbered = [_NUMBERED.fullmatch(cell) for cell in cells]
     return all(numbered) and len(set(cells)) == len(cells) > 2 and len({each[1] for each in numbered}) == 1
@@ -251,11 +254,11 @@ def _counts_on(cells):
     return len(cells) > 2 and None not in numbers and numbers == list(range(numbers[0], numbers[0] + len(cells)))
 
 
-def _untold(path, first, header, request, missing):
+def _say_ambiguous(path, first, header, request, missing):
     return (
-        f"{path}:1: which column is {' and which is '.join(missing)}? Found {counted(len(first), 'column')}"
-        f"{'' if header else ' and no header'}: {listed(first, header)}. Say it by name or by number, counted from 1: "
-        f"{say_columns(dict.fromkeys(missing, ...))}."
+        f"{path}:1: which column is {' and which is '.join(missing)}? Found {quantity(len(first), 'column')}"
+        f"{'' if header else ' and no header'}: {list_columns(first, header)}. Say it by name or by number, "
+        f"counted from 1: {say_columns(dict.fromkeys(missing, ...))}."
     )
 
 

@@ -10,8 +10,8 @@ import re
 from collections import Counter
 from itertools import chain
 
-from zoo.data.formats.base import Format, Layout, counted, shown
-from zoo.data.formats.columns import listed, missing_column
+from zoo.data.formats.base import Format, Layout, quantity, quote
+from zoo.data.formats.columns import list_columns, missing_column
 from zoo.data.formats.names import by_names, is_name
 from zoo.data.formats.opening import first_lines, inner_suffix, lines_of
 
@@ -60,22 +60,22 @@ class Conll(Format):
         width = Counter(len(_cells(text, tabs)) for text in rows).most_common(1)[0][0]
         if width < 2:
             raise ValueError(
-                f"{path}:1: one column in {shown(rows[0])}; expected at least two, a word and its tag, with a tab or "
+                f"{path}:1: one column in {quote(rows[0])}; expected at least two, a word and its tag, with a tab or "
                 "spaces between them."
             )
         regular = [cells for cells in (_cells(text, tabs) for text in rows) if len(cells) == width]
         first = regular[0]
         universal = _universal(lines, first) if tabs else None
-        named = len(by_names(first, "tagged", request.roles, (is_name,))) == len(request.roles)
-        header = not universal and request.columns.get("header", named)
+        has_names = len(by_names(first, "tagged", request.roles, (is_name,))) == len(request.roles)
+        header = not universal and request.columns.get("header", has_names)
         names = universal or ([name.lower() for name in first] if header else None)
-        wanted = {role: column for role, column in request.columns.items() if role in request.roles}
-        at, told = _defaults(path, names, regular, wanted)
-        at |= {role: _column(path, role, column, names, first) for role, column in wanted.items()}
+        requested = {role: column for role, column in request.columns.items() if role in request.roles}
+        at, reasons = _defaults(path, names, regular, requested)
+        at |= {role: _column(path, role, column, names, first) for role, column in requested.items()}
         columns = {role: names[at[role]] if names else at[role] + 1 for role in request.roles}
         why = "CoNLL-U" if universal else f"one word a line, {width} columns"
-        why += f": {', '.join(names)}" if names else f": {listed(first, False)}"
-        why += "".join(f"; {reason}" for reason in told)
+        why += f": {', '.join(names)}" if names else f": {list_columns(first, False)}"
+        why += "".join(f"; {reason}" for reason in reasons)
         details = {"at": at, "tabs": tabs, "width": width, "universal": bool(universal), "header": header}
         details["counted"] = _counts(regular, 0)
         return Layout(columns, why, details)
@@ -109,10 +109,10 @@ class Conll(Format):
                 continue
             if len(cells) != width:
                 broken = True
-                problems.add(path, line, _ragged(text, cells, width, tabs))
+                problems.add(path, line, _wrong_width(text, cells, width, tabs))
                 continue
             if not (cells[at["words"]] and cells[at["tags"]].strip()):
-                lacking = lacking or (line, f"no word or no tag in {shown(text)}; expected both. Add what is missing.")
+                lacking = lacking or (line, f"no word or no tag in {quote(text)}; expected both. Add what is missing.")
                 continue
             start = line if start is None else start
             words.append(cells[at["words"]])
@@ -131,35 +131,35 @@ def _universal(lines, first):
     return list(_U) if len(first) >= len(_U) and _NUMBER.fullmatch(first[0]) else None
 
 
-def _defaults(path, names, rows, wanted):
+def _defaults(path, names, rows, requested):
     """({role: its column}, why): by the names; else the words are the first column that does not count, and the tags
     the last one, or the first of several layers of tags."""
     if names:
         known = by_names(names, "tagged", ("words", "tags"), (is_name,))
         known |= {role: names.index(name) for role, name in (("words", "form"), ("tags", "upos")) if name in names}
         return {"words": 0, "tags": len(names) - 1} | known, []
-    width, told, words = len(rows[0]), [], 0
+    width, reasons, words = len(rows[0]), [], 0
     if _counts(rows, 0):
-        if width == 2 and not wanted:
+        if width == 2 and not requested:
             raise ValueError(
-                f"{path}:1: two columns, and the first one counts: {shown(' '.join(rows[0]))}. Expected a word and its "
+                f"{path}:1: two columns, and the first one counts: {quote(' '.join(rows[0]))}. Expected a word and its "
                 "tag; add the tags."
             )
         words = 1 if width > 2 else 0
-        told += ["column 1 counts the words, which are column 2"] if words and "words" not in wanted else []
-    if words == 0 and not wanted and _are_entities(rows, 0) and not _are_entities(rows, width - 1):
+        reasons += ["column 1 counts the words, which are column 2"] if words and "words" not in requested else []
+    if words == 0 and not requested and _are_entities(rows, 0) and not _are_entities(rows, width - 1):
         return {"words": 1, "tags": 0}, ["column 1 has tags such as B-TYPE and O, so the words are column 2"]
     filled = [at for at in range(words + 1, width) if {row[at] for row in rows} not in _EMPTY] or [width - 1]
     tags = last = filled.pop()
     while filled and _is_layer(_kinds(rows, filled[-1]), _kinds(rows, tags)):
         tags = filled.pop()
-    if tags < width - 1 and "tags" not in wanted:
+    if tags < width - 1 and "tags" not in requested:
         layer, nothing = (
             f", for column {last + 1} is a second layer of them",
             f", behind which is {rows[0][-1]!r} alone",
         )
-        told.append(f"the tags are column {tags + 1}{layer if tags < last else nothing}")
-    return {"words": words, "tags": tags}, told
+        reasons.append(f"the tags are column {tags + 1}{layer if tags < last else nothing}")
+    return {"words": words, "tags": tags}, reasons
 
 
 def _counts(rows, column):
@@ -201,9 +201,9 @@ def _column(path, role, column, names, first):
     return int(column) - 1
 
 
-def _ragged(text, cells, width, tabs):
+def _wrong_width(text, cells, width, tabs):
     between = "tabs" if tabs else "white space"
     return (
-        f"{counted(len(cells), 'column')} in {shown(text)}; expected {width}, with {between} between them, as in the "
+        f"{quantity(len(cells), 'column')} in {quote(text)}; expected {width}, with {between} between them, as in the "
         "other lines. Add what is missing; sentences are separated by a blank line."
     )

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from zoo.data.formats.base import Format, Layout, Problems, Request, counted, shown
-from zoo.data.formats.columns import Found, find_columns, listed, one_word_a_row, plain
+from zoo.data.formats.base import Format, Layout, Problems, Request, quantity, quote
+from zoo.data.formats.columns import Found, find_columns, list_columns, one_word_a_row, plain
 from zoo.data.formats.names import by_names, normal
 from zoo.data.formats.opening import first_lines, inner_suffix, lines_of
 from zoo.data.formats.verdicts import is_left_out, note, verdict_column
@@ -37,9 +37,9 @@ class Csv(Format):
         if not any(line.strip() for _, line in lines):
             raise ValueError(f"{files[0]} is empty; expected one example a line.")
         options, first_wrong = [], None
-        said = _SAYS.fullmatch(first_lines(files[0], request, 1)[0][1])
-        for order, delimiter in enumerate(said[1] if said else self.delimiters):
-            quoted = self._quoted(files[0], request, delimiter)
+        declared = _SAYS.fullmatch(first_lines(files[0], request, 1)[0][1])
+        for order, delimiter in enumerate(declared[1] if declared else self.delimiters):
+            quoted = self._quoting(files[0], request, delimiter)
             rows, wrong = _sample(files[0], lines, delimiter, quoted)
             if len(rows) > (wrong is not None):
                 options.append((_fitness(rows, request), -order, delimiter, quoted, rows))
@@ -47,9 +47,9 @@ class Csv(Format):
         if not options:
             raise first_wrong
         _, _, delimiter, quoted, rows = max(options)
-        found = find_columns(files[0], _regular(rows), request)
-        layout = _layout(_regular(rows), found, request, delimiter, quoted)
-        layout.details["blanks"] = _are_words(files[0], lines, found, layout, request)
+        columns = find_columns(files[0], _regular(rows), request)
+        layout = _layout(_regular(rows), columns, request, delimiter, quoted)
+        layout.details["blanks"] = _are_words(files[0], lines, columns, layout, request)
         return layout
 
     def rows(self, files, request, layout, problems):
@@ -58,7 +58,7 @@ class Csv(Format):
             return _sentences(_by_blanks(rows))
         return _sentences(rows) if "sentence" in layout.details["at"] else rows
 
-    def _quoted(self, path, request, delimiter):
+    def _quoting(self, path, request, delimiter):
         """Whether a quote inside a field is doubled, or stands behind a backslash in the whole file."""
         if "backslashes" in request.rules_off or not any(r"\"" in line for _, line in _lines(path, request)):
             return True
@@ -76,7 +76,7 @@ class Tsv(Csv):
         lines = [line for _, line in first_lines(files[0], request, _LOOKED_AT) if line.strip()]
         return request.kind != "running" and bool(lines) and all("\t" in line for line in lines)
 
-    def _quoted(self, path, request, delimiter):
+    def _quoting(self, path, request, delimiter):
         """Whether every field that begins with a quote ends with one, in the whole file."""
         if not any(line.startswith('"') or '\t"' in line for _, line in _lines(path, request)):
             return True
@@ -119,8 +119,8 @@ def _rows(path, request: Request, layout: Layout, problems: Problems) -> Iterato
         if len(fields) != width:
             problems.add(path, line, _wrong_width(fields, width, delimiter))
             continue
-        if verdict and is_left_out(said := {verdict: fields[judged]}, verdict):
-            problems.leave_out(note(said, verdict), path, line)
+        if verdict and is_left_out(record := {verdict: fields[judged]}, verdict):
+            problems.leave_out(note(record, verdict), path, line)
             continue
         yield line, tuple(fields[place] for place in places)
 
@@ -131,24 +131,24 @@ def _lines(path, request):
     return (each for each in numbered if each[0] > 1 or not _SAYS.fullmatch(each[1]))
 
 
-def _are_words(path, lines, found, layout, request):
+def _are_words(path, lines, columns, layout, request):
     """Whether a table has one word a row, and a blank row after each sentence.
 
     Raises:
         ValueError: it has one word a row, and nothing tells the sentences.
     """
-    if request.kind != "tagged" or "sentence" in found.at:
+    if request.kind != "tagged" or "sentence" in columns.at:
         return False
     delimiter, quoted, at = (layout.details[key] for key in ("delimiter", "quoted", "at"))
-    rows = _sample(path, lines, delimiter, quoted, blanks=True)[0][found.header :]
+    rows = _sample(path, lines, delimiter, quoted, blanks=True)[0][columns.header :]
     full = [fields for fields in rows if any(map(str.strip, fields))]
     if any(len(fields) > at["words"] and len(fields[at["words"]].split()) > 1 for fields in full):
         return False
     while rows and rows[-1] not in full:
         rows.pop()
-    named = {"word", "token"} & {normal(name) for name in layout.details["names"] if found.header}
-    if len(rows) == len(full) and (named or len(full) >= _MANY_WORDS):
-        raise one_word_a_row(path, layout.details["names"], found.header)
+    has_names = {"word", "token"} & {normal(name) for name in layout.details["names"] if columns.header}
+    if len(rows) == len(full) and (has_names or len(full) >= _MANY_WORDS):
+        raise one_word_a_row(path, layout.details["names"], columns.header)
     return len(rows) > len(full)
 
 
@@ -190,7 +190,7 @@ def _records(path, lines, delimiter, quoted) -> Iterator[tuple[int, list[str]]]:
         for number, line in lines:
             last[0] = number
             yield (
-                _ESCAPED.sub(lambda found: found[1].replace('"', '""'), line) if quoted == BACKSLASH else line
+                _ESCAPED.sub(lambda match: match[1].replace('"', '""'), line) if quoted == BACKSLASH else line
             ) + "\n"
 
     style = {} if quoted else {"quoting": csv.QUOTE_NONE}
@@ -202,7 +202,7 @@ def _records(path, lines, delimiter, quoted) -> Iterator[tuple[int, list[str]]]:
         except StopIteration:
             return
         except csv.Error as error:
-            raise ValueError(_broken(path, before + 1, last[0], error)) from error
+            raise ValueError(_say_misquoted(path, before + 1, last[0], error)) from error
         finally:
             csv.field_size_limit(limit)
         yield before + 1, fields
@@ -215,8 +215,8 @@ def _sample(path, lines, delimiter, quoted, blanks=False):
         for _, fields in _records(path, iter(lines), delimiter, quoted):
             rows += [fields] if fields or blanks else []
     except ValueError as error:
-        cut = "is not closed" in str(error) and len(lines) == _LOOKED_AT
-        return rows, None if cut else error
+        is_cut = "is not closed" in str(error) and len(lines) == _LOOKED_AT
+        return rows, None if is_cut else error
     return rows, None
 
 
@@ -225,9 +225,9 @@ def _fitness(rows, request):
     widths = {len(fields) for fields in rows}
     least = len(request.roles)
     names = by_names(rows[0], request.kind, request.roles)
-    wanted = sum(column in rows[0] for column in request.columns.values())
+    requested = sum(column in rows[0] for column in request.columns.values())
     even = len(widths) == 1 and len(rows[0]) >= least
-    return even, wanted, len(names) == least, len(rows[0]) > 1, len(rows[0]) == least, _repeats(rows, request)
+    return even, requested, len(names) == least, len(rows[0]) > 1, len(rows[0]) == least, _repeats(rows, request)
 
 
 def _repeats(rows, request):
@@ -252,7 +252,7 @@ def _layout(rows, found: Found, request, delimiter, quoted):
     if quoted == BACKSLASH:
         why += "; a quote inside a field stands behind a backslash"
     if found.header:
-        why += f": {listed(first)}"
+        why += f": {list_columns(first)}"
     details = {"delimiter": delimiter, "header": found.header, "quoted": quoted, "at": found.at, "width": len(first)}
     details["names"] = first
     taken = [first[at] for at in found.at.values()]
@@ -263,29 +263,29 @@ def _layout(rows, found: Found, request, delimiter, quoted):
 
 
 def _wrong_width(fields, width, delimiter):
-    found = shown(delimiter.join(fields), 80)
+    record = quote(delimiter.join(fields), 80)
     if len(fields) > width:
         mend = f"If a text holds {delimiter!r}, put it in double quotes." if delimiter != "\t" else "Take out the tab."
         if any(field.startswith(' "') for field in fields):
             mend = "Take out the space before the quote: only a field that begins with a quote is quoted."
     else:
         mend = "Add what is missing, or delete the line."
-    return f"{counted(len(fields), 'column')} in {found}; expected {width}, as in the first line. {mend}"
+    return f"{quantity(len(fields), 'column')} in {record}; expected {width}, as in the first line. {mend}"
 
 
-def _broken(path, line, last, error):
-    said = str(error)
-    if "unexpected end of data" in said or "field larger" in said:
+def _say_misquoted(path, line, last, error):
+    reason = str(error)
+    if "unexpected end of data" in reason or "field larger" in reason:
         return (
             f"{path}:{line}: the record that begins here opens a quote that is not closed (read on to line {last}). "
             'Close it, or double it ("") if it is part of the text.'
         )
-    if "new-line character" in said:
+    if "new-line character" in reason:
         return (
             f"{path}:{line}: a carriage return stands alone, as old Macintosh programs end lines; expected LF or CRLF. "
             r"Convert it, for example with tr '\r' '\n'."
         )
     return (
-        f"{path}:{line}: text follows a closing quote in the record that begins here (to line {last}; {said}). "
+        f"{path}:{line}: text follows a closing quote in the record that begins here (to line {last}; {reason}). "
         'Put the whole field in quotes, and double ("") the quotes that are part of the text.'
     )

@@ -8,7 +8,7 @@ reads those.
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo.data.formats.base import OMIT, Request, counted, say_encoding, say_encodings
+from zoo.data.formats.base import OMIT, Request, quantity, say_encoding, say_encodings
 from zoo.data.formats.opening import BROKEN, WIDE, is_utf8, open_bytes
 
 _FEW = 5
@@ -18,7 +18,7 @@ BINARY = ""  # what is no encoding of a file with bytes that are 0
 
 
 @dataclass
-class _Looked:
+class _Content:
     """What the bytes of a file are: `utf8` and `other` number the lines of each kind that go beyond ASCII."""
 
     path: str
@@ -28,43 +28,45 @@ class _Looked:
     sample: str = ""
 
 
-def advice(found: str, files: list[str], request: Request) -> str:
+def advice(message: str, files: list[str], request: Request) -> str:
     """The message about undecodable bytes, `found`, with what the files are and what can be done about it."""
-    looked = [_look(path) for path in _text_files(files, request)]
-    if not any(found.startswith(f"{each.path}:") for each in looked):  # its own encoding was named
-        return f"{found} Name the encoding that the file has, or convert it to UTF-8."
-    unread = [each for each in looked if each.other]
+    contents = [_look(path) for path in _text_files(files, request)]
+    if not any(message.startswith(f"{each.path}:") for each in contents):  # its own encoding was named
+        return f"{message} Name the encoding that the file has, or convert it to UTF-8."
+    unread = [each for each in contents if each.other]
     if not unread:  # it is the encoding that was asked for that is wrong
-        return f"{found} The file is UTF-8: read it so{_so(request)}."
+        return f"{message} The file is UTF-8: read it so{_so(request)}."
     mixed = [each for each in unread if each.utf8 and each.guess == _GUESS]
     if mixed:
         one = mixed[0]
         few = ", ".join(map(str, one.other[:_FEW])) + (", ..." if len(one.other) > _FEW else "")
         return (
-            f"{found} {_lines(one.utf8)} beyond ASCII in {one.path} {_are(one.utf8)} UTF-8 and {len(one.other):,} "
+            f"{message} {_lines(one.utf8)} beyond ASCII in {one.path} {_are(one.utf8)} UTF-8 and {len(one.other):,} "
             f"{_are(one.other)} not, so that no encoding reads the file: convert what is not (line {few}) to UTF-8."
         )
     first, sample = unread[0], f"{unread[0].sample!r}"
     if first.guess == BINARY:
         return (
-            f"{found} A file with NUL bytes is no text, or has them by mistake: take them out, or leave the file out."
+            f"{message} A file with NUL bytes is no text, or has them by mistake: take them out, or leave the file out."
         )
     if first.guess == request.encoding.lower():
-        return f"{found} Name the encoding that the file has, or convert it to UTF-8."
-    beyond = [each for each in looked if each.utf8 or each.other or first.guess != _GUESS]  # ASCII is no UTF-16
+        return f"{message} Name the encoding that the file has, or convert it to UTF-8."
+    beyond = [each for each in contents if each.utf8 or each.other or first.guess != _GUESS]  # ASCII is no UTF-16
     if len(unread) == len(beyond) and all(each.guess == first.guess for each in unread):
-        said = f"{say_encoding(first.guess)}, if all of your files are so"
-        if len(looked) == 1:
-            said = f"{say_encodings({_shortly(first.path, looked): first.guess})} for this file alone, or {said}"
+        encoding = f"{say_encoding(first.guess)}, if all of your files are so"
+        if len(contents) == 1:
+            encoding = (
+                f"{say_encodings({_shortly(first.path, contents): first.guess})} for this file alone, or {encoding}"
+            )
         return (
-            f"{found} {_western(first.guess)}, this reads {sample}: then say {said}; otherwise convert "
-            f"{'the file' if len(looked) == 1 else 'the files'} to UTF-8, for example with iconv."
+            f"{message} {_western(first.guess)}, this reads {sample}: then say {encoding}; otherwise convert "
+            f"{'the file' if len(contents) == 1 else 'the files'} to UTF-8, for example with iconv."
         )
     names = ", ".join(each.path for each in unread[:_FEW]) + (", ..." if len(unread) > _FEW else "")
-    own, rest = {_shortly(each.path, looked): each.guess for each in unread[:_FEW]}, looked[len(unread) :]
+    own, rest = {_shortly(each.path, contents): each.guess for each in unread[:_FEW]}, contents[len(unread) :]
     others = f"; the other {len(rest):,} {_are(rest)}, and another encoding for all would damage those" if rest else ""
     return (
-        f"{found} Of {counted(len(looked), 'file')} {len(unread):,} {_are(unread)} not UTF-8: {names}{others}. "
+        f"{message} Of {quantity(len(contents), 'file')} {len(unread):,} {_are(unread)} not UTF-8: {names}{others}. "
         f"{_western(first.guess)}, "
         f"{first.path} reads {sample}: then say {say_encodings(own)}. To leave a file out, say "
         f'"{OMIT}" instead of its encoding; otherwise convert it to UTF-8, for example with iconv.'
@@ -84,18 +86,18 @@ def _so(request):
 
 
 def _lines(numbers):
-    return counted(len(numbers), "line")
+    return quantity(len(numbers), "line")
 
 
-def _are(some):
-    return "is" if len(some) == 1 else "are"
+def _are(items):
+    return "is" if len(items) == 1 else "are"
 
 
-def _shortly(path, looked):
+def _shortly(path, contents):
     """The end of a path that names no other of the files."""
     parts = Path(path).parts
     ends = ("/".join(parts[-count:]) for count in range(1, len(parts)))
-    return next((end for end in ends if sum(Path(each.path).match(end) for each in looked) == 1), path)
+    return next((end for end in ends if sum(Path(each.path).match(end) for each in contents) == 1), path)
 
 
 def _text_files(files, request):
@@ -110,20 +112,20 @@ def _text_files(files, request):
 
 
 def _look(path):
-    looked = _Looked(path, _GUESS, [], [])
+    content = _Content(path, _GUESS, [], [])
     try:
         with open_bytes(path) as stream:
             start = stream.read(_BEGINNING)
         if (guess := _wide(start)) is not None:
             sample = start[: len(start) & ~3].decode(guess or "utf-8", "replace").strip()[:40]
-            return _Looked(path, guess, [], [1], sample)
+            return _Content(path, guess, [], [1], sample)
         with open_bytes(path) as stream:
             for number, raw in enumerate(stream, 1):
                 if not raw.isascii():
-                    _count(looked, number, raw)
+                    _count(content, number, raw)
     except (OSError, ValueError, *BROKEN):
         pass
-    return looked
+    return content
 
 
 def _wide(start):
@@ -141,11 +143,11 @@ def _wide(start):
     return BINARY if few or 20 * min(even, odd) > max(even, odd) else "utf-16-le" if odd > even else "utf-16-be"
 
 
-def _count(looked, number, raw):
+def _count(content, number, raw):
     try:
         raw.decode("utf-8")
-        looked.utf8.append(number)
+        content.utf8.append(number)
     except UnicodeDecodeError as error:
-        looked.other.append(number)
+        content.other.append(number)
         start = max(0, error.start - 20)
-        looked.sample = looked.sample or raw.decode(_GUESS, "replace")[start : error.start + 20].strip()
+        content.sample = content.sample or raw.decode(_GUESS, "replace")[start : error.start + 20].strip()

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from zoo.data.formats.base import Lacking, Problems, Wrong, counted, place, shown
+from zoo.data.formats.base import Lacking, Problems, Wrong, place, quantity, quote
 
 _SHIFT = 40  # a place is (index of the file << 40) | line
 _NO_BREAK = "\u00a0"
@@ -59,10 +59,10 @@ class Places:
     """Numbers the places of examples, for `Examples.files` and `Examples.places`."""
 
     def __init__(self, files: list[str]):
-        self.files, self.found = {path: number for number, path in enumerate(files)}, array("q")
+        self.files, self.numbers = {path: number for number, path in enumerate(files)}, array("q")
 
     def add(self, path: str, line: int | None):
-        self.found.append((self.files.setdefault(path, len(self.files)) << _SHIFT) | (line or 0))
+        self.numbers.append((self.files.setdefault(path, len(self.files)) << _SHIFT) | (line or 0))
 
 
 def make_example(kind: str, values: tuple, problems: Problems) -> tuple:
@@ -107,9 +107,9 @@ def _number(score, problems):
     """A finite number, as it is written; a decimal comma becomes a point where it can be no comma of thousands."""
     number = label_of(score)
     if number.lower() in ("nan", "na", "n/a", "null", "none"):
-        raise Lacking("a score", f"the score is {shown(score)}; expected a number. Fill it in, or delete the example.")
+        raise Lacking("a score", f"the score is {quote(score)}; expected a number. Fill it in, or delete the example.")
     if _THOUSANDS.fullmatch(number):
-        raise Wrong(f"the score is {shown(score)}, a decimal comma or one of thousands; expected a point or neither.")
+        raise Wrong(f"the score is {quote(score)}, a decimal comma or one of thousands; expected a point or neither.")
     if _COMMA.fullmatch(number) and problems.mends("commas"):
         problems.note("scores with a decimal comma, which was read as a point")
         number = number.replace(",", ".")
@@ -118,7 +118,7 @@ def _number(score, problems):
     except ValueError:
         finite = False
     if not finite:
-        raise Wrong(f"the score is {shown(score)}; expected a number. Name another column.")
+        raise Wrong(f"the score is {quote(score)}; expected a number. Name another column.")
     return number
 
 
@@ -128,17 +128,17 @@ def _running(text, problems):
 
 
 def _tagged(words, tags, problems):
-    listed = _shown_list(tags)  # brackets alone are words, too: only where the tags are a list the words may be one
-    words_listed = None if listed is None else _shown_list(words)
-    words = _items("words", words) if words_listed is None else words_listed
-    tags = _items("tags", tags) if listed is None else listed
+    tag_list = _parse_list(tags)  # brackets alone are words, too: only where the tags are a list the words may be one
+    word_list = None if tag_list is None else _parse_list(words)
+    words = _items("words", words) if word_list is None else word_list
+    tags = _items("tags", tags) if tag_list is None else tag_list
     for role, items in (("words", words), ("tags", tags)):
         if not items:
             raise Lacking(role, f"a sentence without {role}. Fill them in, or delete it.")
     if len(words) != len(tags):
         raise Wrong(
-            f"{counted(len(words), 'word')} and {counted(len(tags), 'tag')} in "
-            f"{shown(' '.join(words))} and {shown(' '.join(tags))}; expected as many tags as "
+            f"{quantity(len(words), 'word')} and {quantity(len(tags), 'tag')} in "
+            f"{quote(' '.join(words))} and {quote(' '.join(tags))}; expected as many tags as "
             "words. A space inside a word or a tag makes two of it."
         )
     return join_tagged(words, tags, problems)
@@ -146,30 +146,30 @@ def _tagged(words, tags, problems):
 
 def join_tagged(words: list[str], tags: list[str], problems: Problems) -> tuple[str, str]:
     """Words and tags, each joined by one space; a word of white space alone goes, as spaCy has them between words."""
-    kept = [(_parts(word), _parts(tag)) for word, tag in zip(words, tags, strict=True) if word.strip() or not word]
-    if len(kept) < len(words):
-        _check_mended(problems, "blank_words", words, "a word of white space alone")
-        problems.note("words of white space alone, left out with their tags", len(words) - len(kept))
-    if not kept:
+    pairs = [(_parts(word), _parts(tag)) for word, tag in zip(words, tags, strict=True) if word.strip() or not word]
+    if len(pairs) < len(words):
+        _check_rule(problems, "blank_words", words, "a word of white space alone")
+        problems.note("words of white space alone, left out with their tags", len(words) - len(pairs))
+    if not pairs:
         raise Wrong("a sentence without words. Delete it.")
-    for number, (word, tag) in enumerate(kept, 1):
+    for number, (word, tag) in enumerate(pairs, 1):
         if not word or not tag:
             raise Wrong(
                 f"word {number} is {' '.join(word)!r}, its tag {' '.join(tag)!r}; expected neither to be empty."
             )
-    spaced = sum(len(parts) > 1 for pair in kept for parts in pair)
+    spaced = sum(len(parts) > 1 for each in pairs for parts in each)
     if spaced:
-        _check_mended(problems, "inner_spaces", words, "a space inside a word or a tag")
+        _check_rule(problems, "inner_spaces", words, "a space inside a word or a tag")
         problems.note("spaces inside a word or a tag, which became U+00A0 in the word and _ in the tag", spaced)
-    joined = " ".join(_NO_BREAK.join(word) for word, _ in kept), " ".join("_".join(tag) for _, tag in kept)
+    joined = " ".join(_NO_BREAK.join(word) for word, _ in pairs), " ".join("_".join(tag) for _, tag in pairs)
     for role, text in zip(("words", "tags"), joined, strict=True):
         _check_unicode(role, text)
     return joined
 
 
-def _check_mended(problems, rule, words, found):
+def _check_rule(problems, rule, words, fault):
     if not problems.mends(rule):
-        raise Wrong(f"{found} in {shown(words)}; expected none, for the rule {rule!r} is off. Mend the sentence.")
+        raise Wrong(f"{fault} in {quote(words)}; expected none, for the rule {rule!r} is off. Mend the sentence.")
 
 
 def _parts(word):
@@ -204,17 +204,17 @@ def label_of(value, stripped: bool = True) -> str:
     if isinstance(value, list | tuple) and len(value) < 2:  # as doccano and Prodigy write one label, or none
         value = value[0] if value else None
     if isinstance(value, list | tuple | dict):
-        raise Wrong(f"the label is {shown(value)}; expected one label, a string or a number. Name another column.")
+        raise Wrong(f"the label is {quote(value)}; expected one label, a string or a number. Name another column.")
     if isinstance(value, bool):
         return str(value).lower()
     if _is_missing(value) or not str(value).strip():
-        said = "the label is empty; expected a label for every example. Fill it in, or delete the example."
-        raise Lacking("a label", said)
+        message = "the label is empty; expected a label for every example. Fill it in, or delete the example."
+        raise Lacking("a label", message)
     _check_unicode("label", str(value))
     return str(value).strip() if stripped else str(value)
 
 
-def _shown_list(value):
+def _parse_list(value):
     """The list of texts or whole numbers that a table holds as Python shows it, "['EU', 'rejects']", or as NumPy does,
     without the commas: so pandas writes columns of lists; None of another value."""
     if not (isinstance(value, str) and value.startswith("[") and value.endswith("]")):
@@ -235,7 +235,7 @@ def _items(role, value):
         return _parts(value)
     if isinstance(value, list | tuple) and all(isinstance(each, str | int) for each in value):
         return [str(each) for each in value]
-    raise Wrong(f"the {role} are {shown(value)}; expected a list of strings, or a string with spaces between them.")
+    raise Wrong(f"the {role} are {quote(value)}; expected a list of strings, or a string with spaces between them.")
 
 
 def _is_missing(value):
@@ -246,7 +246,7 @@ def _no_text(role, value):
     mend = "Name the column that holds text"
     if isinstance(value, dict) and value:
         mend += f'; of an object inside an object it is "outer.{next(iter(value))}"'
-    return f"the {role} is {shown(value)}; expected a string. {mend}."
+    return f"the {role} is {quote(value)}; expected a string. {mend}."
 
 
 def _check_unicode(role, value):

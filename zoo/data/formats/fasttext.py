@@ -8,7 +8,7 @@ https://fasttext.cc/docs/en/supervised-tutorial.html
 
 import re
 
-from zoo.data.formats.base import Format, Layout, no_columns, shown
+from zoo.data.formats.base import Format, Layout, no_columns, quote
 from zoo.data.formats.opening import first_lines, lines_of
 
 PREFIX = "__label__"
@@ -38,13 +38,15 @@ class FastText(Format):
                 continue
             labels, rest = _LABEL.findall(text), _LABEL.sub("", text).strip()
             if len(labels) > 1:
-                said = f"{len(labels)} labels in {shown(text)}; expected one. Keep the one that matters most."
-                problems.add(files[0], line, said)
+                message = f"{len(labels)} labels in {quote(text)}; expected one. Keep the one that matters most."
+                problems.add(files[0], line, message)
             elif not any(labels):
-                said = f"no label in {shown(text)}; expected {PREFIX}NAME before the text. Add it, or delete the line."
-                problems.lack("a label", said, files[0], line)
+                message = (
+                    f"no label in {quote(text)}; expected {PREFIX}NAME before the text. Add it, or delete the line."
+                )
+                problems.lack("a label", message, files[0], line)
             elif not rest:
-                said = f"no text behind the label in {shown(text)}; expected some. Add it, or delete the line."
-                problems.lack("a text", said, files[0], line)
+                message = f"no text behind the label in {quote(text)}; expected some. Add it, or delete the line."
+                problems.lack("a text", message, files[0], line)
             else:
                 yield line, (rest, labels[0])

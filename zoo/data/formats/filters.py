@@ -33,7 +33,7 @@ def filtered(
     """
     _check(examples, shortest, longest, ratio, unit)
     measure = UNITS[unit]
-    kept, counts = [], {"read": len(examples), "kept": 0, "too short": 0, "too long": 0, "unequal lengths": 0}
+    indices, counts = [], {"read": len(examples), "kept": 0, "too short": 0, "too long": 0, "unequal lengths": 0}
     for index, (text, answer) in enumerate(zip(examples.inputs, examples.answers, strict=True)):
         lengths = [measure(each, examples.kind) for each in _texts(examples.kind, text, answer)]
         if min(lengths) < shortest:
@@ -43,9 +43,9 @@ def filtered(
         elif ratio is not None and max(lengths) > ratio * min(lengths):
             counts["unequal lengths"] += 1
         else:
-            kept.append(index)
-    counts["kept"] = len(kept)
-    return examples.take(kept), counts
+            indices.append(index)
+    counts["kept"] = len(indices)
+    return examples.take(indices), counts
 
 
 def duplicates(train: Examples, test: Examples) -> dict:
@@ -58,20 +58,20 @@ def duplicates(train: Examples, test: Examples) -> dict:
     known = {}
     for index, (text, answer) in enumerate(zip(train.inputs, train.answers, strict=True)):
         known.setdefault(text, (index, set()))[1].add(answer)
-    found = [index for index, text in enumerate(test.inputs) if text in known]
+    repeated = [index for index, text in enumerate(test.inputs) if text in known]
     return {
-        "count": len(found),
-        "share": round(len(found) / max(len(test), 1), 6),
-        "same_answer": sum(test.answers[index] in known[test.inputs[index]][1] for index in found),
-        "first": [f"{test.where(index)} is {train.where(known[test.inputs[index]][0])}" for index in found[:_FEW]],
+        "count": len(repeated),
+        "share": round(len(repeated) / max(len(test), 1), 6),
+        "same_answer": sum(test.answers[index] in known[test.inputs[index]][1] for index in repeated),
+        "first": [f"{test.where(index)} is {train.where(known[test.inputs[index]][0])}" for index in repeated[:_FEW]],
     }
 
 
 def without(train: Examples, test: Examples) -> tuple[Examples, int]:
     """(the examples of `train` whose input is not in `test`, how many were left out)."""
     held_out = set(test.inputs)
-    kept = [index for index, text in enumerate(train.inputs) if text not in held_out]
-    return train.take(kept), len(train) - len(kept)
+    indices = [index for index, text in enumerate(train.inputs) if text not in held_out]
+    return train.take(indices), len(train) - len(indices)
 
 
 def _texts(kind, text, answer):

@@ -79,10 +79,10 @@ class TextFolder(OfAFolder):
 
     def layout(self, files, request):
         root = self.root(files, request)
-        found = _texts(root)
-        if not found:
+        paths = _texts(root)
+        if not paths:
             raise ValueError(f"{root} holds no files; expected text files.")
-        names = [each.relative_to(root).as_posix() for each in found]
+        names = [each.relative_to(root).as_posix() for each in paths]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         return Layout({}, f"{len(names)} files, {', '.join(names[:3])}{more}, one after another", {})
 

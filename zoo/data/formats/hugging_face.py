@@ -8,7 +8,7 @@ import re
 from itertools import islice
 from pathlib import Path
 
-from zoo.data.formats.base import Format, Layout, shown
+from zoo.data.formats.base import Format, Layout, quote
 from zoo.data.formats.jsonl import keyed_layout, value_of
 from zoo.data.formats.opening import inner_suffix
 from zoo.data.formats.verdicts import is_left_out, note, verdict_column
@@ -49,13 +49,13 @@ class HuggingFace(Format):
             if unlabelled:
                 problems.lack(
                     "a label",
-                    f"{unlabelled[0]!r} is {shown(value_of(row, unlabelled[0]))}, which stands for no label, as in "
+                    f"{unlabelled[0]!r} is {quote(value_of(row, unlabelled[0]))}, which stands for no label, as in "
                     "test parts whose labels are kept secret; expected one. Name another split.",
                     files[0],
                     number,
                 )
                 continue
-            yield number, tuple(_named(value, names[key]) for key, value in zip(keys, values, strict=True))
+            yield number, tuple(_to_names(value, names[key]) for key, value in zip(keys, values, strict=True))
 
 
 def _rows(path):
@@ -63,7 +63,7 @@ def _rows(path):
     library = _library(path)
     folder, split = _folder(path)
     if folder is not None:
-        return _of_split(path, library.load_from_disk(str(folder)), split)
+        return _pick_split(path, library.load_from_disk(str(folder)), split)
     if not path.startswith(_SCHEME):
         if not Path(path).is_file():
             raise ValueError(f"There is no file {path}. Expected a Parquet file.")
@@ -88,18 +88,18 @@ def _rows(path):
         ) from error
 
 
-def _of_split(path, found, split):
+def _pick_split(path, loaded, split):
     """One dataset of what a folder holds: itself, or the split that was named."""
-    if not hasattr(found, "keys"):
+    if not hasattr(loaded, "keys"):
         if split:
             raise ValueError(f"{path}: the folder holds one dataset without splits; received the split {split!r}.")
-        return found
-    if split is None and len(found) > 1 and "train" not in found or split is not None and split not in found:
+        return loaded
+    if split is None and len(loaded) > 1 and "train" not in loaded or split is not None and split not in loaded:
         raise ValueError(
-            f"{path}: the folder holds the splits {', '.join(found)}; received {split!r}. Say one of them behind a "
-            f"colon, such as {path.removesuffix(f':{split}')}:{next(iter(found))}."
+            f"{path}: the folder holds the splits {', '.join(loaded)}; received {split!r}. Say one of them behind a "
+            f"colon, such as {path.removesuffix(f':{split}')}:{next(iter(loaded))}."
         )
-    return found[split or ("train" if "train" in found else next(iter(found)))]
+    return loaded[split or ("train" if "train" in loaded else next(iter(loaded)))]
 
 
 def _folder(path):
@@ -125,14 +125,14 @@ def _lacks_one(value):
     return not {-1, None}.isdisjoint(value if isinstance(value, list) else [value])
 
 
-def _named(value, names):
+def _to_names(value, names):
     if names is None:
         return value
     return [names[each] for each in value] if isinstance(value, list) else names[value]
 
 
 def _reason(error):
-    return shown(str(error).splitlines()[0] if str(error) else type(error).__name__, 160).strip("'\"")
+    return quote(str(error).splitlines()[0] if str(error) else type(error).__name__, 160).strip("'\"")
 
 
 def _library(path):

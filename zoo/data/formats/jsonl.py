@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from zoo.data.formats.base import Format, Layout, Problems, say_columns, shown, some
+from zoo.data.formats.base import Format, Layout, Problems, join_some, quote, say_columns
 from zoo.data.formats.columns import find_columns, missing_column
 from zoo.data.formats.names import by_names
 from zoo.data.formats.opening import first_lines, lines_of
@@ -32,39 +32,41 @@ class JsonRows(Format):
     def claims(self, files, request):
         """The first line is an array of values."""
         lines = iter(first_lines(files[0], request, _LOOKED_AT))
-        return _is_row(next((value for _, value in decoded(files[0], lines, Problems())), None))
+        return _is_row(next((value for _, value in decode_lines(files[0], lines, Problems())), None))
 
     def layout(self, files, request):
-        numbered = decoded(files[0], iter(first_lines(files[0], request, _LOOKED_AT)), Problems())
-        rows = [list(map(_said, value)) for _, value in numbered if _is_row(value)]
+        numbered = decode_lines(files[0], iter(first_lines(files[0], request, _LOOKED_AT)), Problems())
+        rows = [list(map(_as_text, value)) for _, value in numbered if _is_row(value)]
         if not rows:
             raise ValueError(
                 f"{files[0]}: none of the first lines is an array of texts and numbers; expected one a line, such as "
                 '["a good film", "pos"]. Name the format that the file has.'
             )
-        found = find_columns(files[0], [row for row in rows if len(row) == len(rows[0])], request)
-        columns = {role: place + 1 for role, place in found.at.items()}
-        why = f"an array of {len(rows[0])} values on each line; {found.why}"
-        return Layout(columns, why, {"header": found.header, "at": found.at, "width": len(rows[0])})
+        columns = find_columns(files[0], [row for row in rows if len(row) == len(rows[0])], request)
+        by_role = {role: place + 1 for role, place in columns.at.items()}
+        why = f"an array of {len(rows[0])} values on each line; {columns.why}"
+        return Layout(by_role, why, {"header": columns.header, "at": columns.at, "width": len(rows[0])})
 
     def rows(self, files, request, layout, problems):
         at, width = layout.details["at"], layout.details["width"]
         places = [at[role] for role in (*request.roles, *(role for role in at if role not in request.roles))]
-        for number, (line, value) in enumerate(decoded(files[0], lines_of(files[0], request), problems)):
+        for number, (line, value) in enumerate(decode_lines(files[0], lines_of(files[0], request), problems)):
             if layout.details["header"] and not number:
                 continue
             if not _is_row(value) or len(value) != width:
-                said = f"{shown(value)} is no array of {width} texts and numbers, as the first line is. Mend the line."
-                problems.add(files[0], line, said)
+                message = (
+                    f"{quote(value)} is no array of {width} texts and numbers, as the first line is. Mend the line."
+                )
+                problems.add(files[0], line, message)
                 continue
-            yield line, tuple(_said(value[place]) for place in places)
+            yield line, tuple(_as_text(value[place]) for place in places)
 
 
 def _is_row(value):
     return isinstance(value, list) and value != [] and all(isinstance(each, str | int | float | None) for each in value)
 
 
-def _said(value):
+def _as_text(value):
     """A value as a text: as JSON writes it, and nothing for null."""
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
@@ -76,16 +78,18 @@ class Jsonl(Format):
 
     def layout(self, files, request):
         path = files[0]
-        found, wrong = list(objects(path, iter(first_lines(path, request, _LOOKED_AT)), Problems())), None
-        if not found:
-            found = list(islice(objects(path, lines_of(path, request), problems := Problems()), 1))
-            if not found:
+        records, wrong = list(objects(path, iter(first_lines(path, request, _LOOKED_AT)), Problems())), None
+        if not records:
+            records = list(islice(objects(path, lines_of(path, request), problems := Problems()), 1))
+            if not records:
                 problems.check()
                 raise ValueError(f"{path} is empty; expected one JSON object a line.")
-        for line, record in found:
+        for line, record in records:
             try:
                 layout = keyed_layout(path, line, record, request)
-                layout.details["verdict"] = verdict_column([each for _, each in found], layout.details["keys"], request)
+                layout.details["verdict"] = verdict_column(
+                    [each for _, each in records], layout.details["keys"], request
+                )
                 return layout
             except ValueError as error:  # this one may lack what others have
                 wrong = wrong or error
@@ -100,60 +104,66 @@ class Jsonl(Format):
             values = tuple(value_of(record, key) for key in keys)
             if _ABSENT in values:
                 absent = keys[values.index(_ABSENT)]
-                said = f"the object has no {absent!r}, only {shown(', '.join(map(str, record)))}; expected it in every "
-                problems.lack(repr(absent), f"{said}line. Add it, or delete the line.", path, line)
+                message = (
+                    f"the object has no {absent!r}, only {quote(', '.join(map(str, record)))}; expected it in every "
+                )
+                problems.lack(repr(absent), f"{message}line. Add it, or delete the line.", path, line)
                 continue
             yield line, values
 
 
 def keyed_layout(path: str, line: int, record: dict, request) -> Layout:
     """The layout of records with names, by the first one; a number means a name's place in it, counted from 1."""
-    inner = flat(record)
-    names, found = list(inner), {}
+    inner = flatten(record)
+    names, places = list(inner), {}
     for role, column in request.columns.items():
         if role == "header":
             continue
         if isinstance(column, str) and (column in names or not column.isdigit()):
             if column not in names:
                 raise missing_column(path, role, column, names)
-            found[role] = names.index(column)
+            places[role] = names.index(column)
         elif 1 <= int(column) <= len(names):
-            found[role] = int(column) - 1
+            places[role] = int(column) - 1
         else:
             raise missing_column(path, role, column, names)
-    missing = tuple(role for role in request.roles if role not in found)
-    told = names if request.kind == "pairs" else [name if name in record else "" for name in names]
-    known = by_names(told, request.kind, missing)
-    found |= {role: at for role, at in known.items() if at not in found.values()}
-    missing = [role for role in request.roles if role not in found]
+    missing = tuple(role for role in request.roles if role not in places)
+    candidates = names if request.kind == "pairs" else [name if name in record else "" for name in names]
+    known = by_names(candidates, request.kind, missing)
+    places |= {role: at for role, at in known.items() if at not in places.values()}
+    missing = [role for role in request.roles if role not in places]
     if missing:
         raise ValueError(
             f"{path}:{line}: which entry is {' and which is '.join(missing)}? The first record has "
-            f"{some([f'{name} ({shown(value, 30)})' for name, value in inner.items()])}. Say it by name: "
+            f"{join_some([f'{name} ({quote(value, 30)})' for name, value in inner.items()])}. Say it by name: "
             f"{say_columns(dict.fromkeys(missing, ...))}."
         )
     columns = {
-        role: names[found[role]] for role in (*request.roles, *(role for role in found if role not in request.roles))
+        role: names[places[role]] for role in (*request.roles, *(role for role in places if role not in request.roles))
     }
-    why = f"the columns were given: {columns}" if request.columns else f"the names of the first record: {some(names)}"
+    why = (
+        f"the columns were given: {columns}"
+        if request.columns
+        else f"the names of the first record: {join_some(names)}"
+    )
     return Layout(columns, why, {"keys": list(columns.values())})
 
 
 def objects(path: str, lines, problems: Problems) -> Iterator[tuple[int, dict]]:
     """(line, object) of every line that is no blank one; adds lines that are no JSON object."""
-    for line, value in decoded(path, lines, problems):
+    for line, value in decode_lines(path, lines, problems):
         if isinstance(value, dict):
             yield line, value
         else:
             problems.add(
                 path,
                 line,
-                f"{shown(value)} is no JSON object; expected one object a line, such as "
+                f"{quote(value)} is no JSON object; expected one object a line, such as "
                 '{"text": "good", "label": "pos"}.',
             )
 
 
-def decoded(path: str, lines, problems: Problems) -> Iterator[tuple[int, object]]:
+def decode_lines(path: str, lines, problems: Problems) -> Iterator[tuple[int, object]]:
     """(line, value) of every line that is no blank one; adds lines that are no JSON.
 
     Where the file is one array of records, those are the values, each with the line on which it begins.
@@ -177,12 +187,12 @@ def decoded(path: str, lines, problems: Problems) -> Iterator[tuple[int, object]
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
-            column, said = getattr(error, "colno", 1), getattr(error, "msg", str(error))
-            near = shown(text[max(0, column - 20) :])
+            column, reason = getattr(error, "colno", 1), getattr(error, "msg", str(error))
+            near = quote(text[max(0, column - 20) :])
             problems.add(
                 path,
                 line,
-                f"no JSON at character {column} ({said}): {near}; expected one object a line. Mend the line.",
+                f"no JSON at character {column} ({reason}): {near}; expected one object a line. Mend the line.",
             )
             continue
         yield line, record_of(value)
@@ -199,20 +209,20 @@ def _elements(path, line, text, problems):
         try:
             value, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
-            said = (
-                f"no JSON ({getattr(error, 'msg', error)}): {shown(text[at:][:100])}; expected the records of one array"
+            message = (
+                f"no JSON ({getattr(error, 'msg', error)}): {quote(text[at:][:100])}; expected the records of one array"
             )
-            problems.add(path, line, f"{said}, with commas between them. Mend the record.")
+            problems.add(path, line, f"{message}, with commas between them. Mend the record.")
             return
         yield line, record_of(value)
 
 
-def flat(record: dict) -> dict:
+def flatten(record: dict) -> dict:
     """A record in which what stands inside an inner object is called `outer.inner`."""
-    found = {}
+    values = {}
     for key, value in record.items():
-        found |= {f"{key}.{inner}": each for inner, each in value.items()} if isinstance(value, dict) else {key: value}
-    return found
+        values |= {f"{key}.{inner}": each for inner, each in value.items()} if isinstance(value, dict) else {key: value}
+    return values
 
 
 def value_of(record: dict, key: str):

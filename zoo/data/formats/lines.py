@@ -40,26 +40,28 @@ class Lines(Format):
         for stream in streams if line else ():
             next(stream, None)
         while True:
-            found = [next(stream, _END) for stream in streams]
-            if _END in found:
+            current = [next(stream, _END) for stream in streams]
+            if _END in current:
                 break
             line += 1
-            values = [text for _, text in found]
+            values = [text for _, text in current]
             blank = next((at for at, text in enumerate(values) if not text.strip()), None)
             if blank is None:
                 yield line, tuple(values)
             else:
                 what = f"a {request.roles[blank]}"
-                said = f"the {request.roles[blank]} line is empty; expected text. Remove the line from all files, so "
-                problems.lack(what, f"{said}that they stay aligned.", files[blank], line)
-        behind = [[] if last is _END else [last, *stream] for last, stream in zip(found, streams, strict=True)]
+                message = (
+                    f"the {request.roles[blank]} line is empty; expected text. Remove the line from all files, so "
+                )
+                problems.lack(what, f"{message}that they stay aligned.", files[blank], line)
+        behind = [[] if last is _END else [last, *stream] for last, stream in zip(current, streams, strict=True)]
         if any(text.strip() or not problems.mends("blank_rows") for rest in behind for _, text in rest):
             counts = [line + len(rest) for rest in behind]
-            told = ", ".join(f"{path} has {count} lines" for path, count in zip(files, counts, strict=True))
+            counted = ", ".join(f"{path} has {count} lines" for path, count in zip(files, counts, strict=True))
             problems.add(
                 files[counts.index(min(counts))],
                 min(counts) + 1,
-                f"the files are not aligned: {told}. Line i of one must belong to line i of the other.",
+                f"the files are not aligned: {counted}. Line i of one must belong to line i of the other.",
             )
         for path, rest in zip(files, behind, strict=True):
             if rest:

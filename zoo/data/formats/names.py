@@ -70,21 +70,22 @@ def has_name(name: str, alias: str) -> bool:
 
 def by_names(names: list[str], kind: str, roles: tuple[str, ...], matches=(is_name, has_name)) -> dict[str, int]:
     """Role -> index of its column, for each role that a name tells; a name of its own goes before a part of a name."""
-    found, plain = {}, [normal(name) for name in names]
+    at, plain = {}, [normal(name) for name in names]
     if "label" in roles and has_name in matches and not {"label", "labels"} & set(plain):
-        named = [at for at, name in enumerate(plain) if has_name(name, "label")]  # before a column that is named stars
-        found |= {"label": named[0]} if len(named) == 1 else {}
+        # before a column that is named stars
+        indices = [index for index, name in enumerate(plain) if has_name(name, "label")]
+        at |= {"label": indices[0]} if len(indices) == 1 else {}
     for match in matches:
-        if match is has_name and len(found) < len(roles):
+        if match is has_name and len(at) < len(roles):
             paired = _by_twins(plain, roles) | _by_languages(plain, roles)
-            found = {role: at for role, at in found.items() if at not in paired.values()} | paired
+            at = {role: index for role, index in at.items() if index not in paired.values()} | paired
         for role in roles:
-            if role not in found:
-                free = [(at, name) for at, name in enumerate(plain) if at not in found.values()]
-                hits = (at for alias in ALIASES[kind][role].split() for at, name in free if match(name, alias))
+            if role not in at:
+                free = [(index, name) for index, name in enumerate(plain) if index not in at.values()]
+                hits = (index for alias in ALIASES[kind][role].split() for index, name in free if match(name, alias))
                 hit = next(hits, None)
-                found |= {} if hit is None else {role: hit}
-    return found
+                at |= {} if hit is None else {role: hit}
+    return at
 
 
 def normal(name: str) -> str:
@@ -114,5 +115,5 @@ def _by_twins(names, roles):
 
 def _by_languages(names, roles):
     """Of two columns that are named after languages the first is the source."""
-    spoken = [at for at, name in enumerate(names) if is_language(name)]
-    return {"source": spoken[0], "target": spoken[1]} if "source" in roles and len(spoken) == 2 else {}
+    indices = [at for at, name in enumerate(names) if is_language(name)]
+    return {"source": indices[0], "target": indices[1]} if "source" in roles and len(indices) == 2 else {}

@@ -94,10 +94,10 @@ def lines_of(path: str, request: Request) -> Iterator[tuple[int, str]]:
             which any bytes are some text, and nobody named that encoding for this file.
     """
     own = request.own_encoding(path)
-    found = open_lines(path, own or request.encoding)
+    lines = open_lines(path, own or request.encoding)
     if not own and _codec(request.encoding).startswith(("utf-16", "utf-32")):
         _check_wide(path, request.encoding)
-    yield from found if own or not _is_any_bytes(request.encoding) else _unless_utf8(path, found, request.encoding)
+    yield from lines if own or not _is_any_bytes(request.encoding) else _unless_utf8(path, lines, request.encoding)
 
 
 def _check_wide(path, encoding):
@@ -134,15 +134,15 @@ def _unless_utf8(path, lines, encoding):
     for number, line in lines:
         if not line.isascii():
             try:
-                read = line.encode(encoding).decode("utf-8")
-                example = example or (number, line, read)
+                as_utf8 = line.encode(encoding).decode("utf-8")
+                example = example or (number, line, as_utf8)
             except UnicodeError:
                 both = True
         yield number, line
     if example and not both:
-        number, line, read = example
+        number, line, as_utf8 = example
         raise ValueError(
-            f"{path}:{number}: the file is UTF-8, and in {encoding} {read.strip()[:30]!r} is {line.strip()[:30]!r}. "
+            f"{path}:{number}: the file is UTF-8, and in {encoding} {as_utf8.strip()[:30]!r} is {line.strip()[:30]!r}. "
             f"Name the encoding of the files alone that have it: {say_encodings({'FILE': encoding})}."
         )
 
@@ -223,8 +223,8 @@ def check_text(path: str, start: bytes):
 
 
 def _undecodable(path, number, raw, start, codec, error):
-    found = f"{path}:{number}: byte {error.start} of the line (byte {start + error.start} of the text) is "
-    return f"{found}0x{raw[error.start]:02x}, which is not {codec} here ({error.reason})."
+    byte = f"{path}:{number}: byte {error.start} of the line (byte {start + error.start} of the text) is "
+    return f"{byte}0x{raw[error.start]:02x}, which is not {codec} here ({error.reason})."
 
 
 def _codec(encoding):

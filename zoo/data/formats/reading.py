@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from zoo.data.formats.base import ROLES, RULES, Lacking, Layout, Problems, Request, Wrong, counted
+from zoo.data.formats.base import ROLES, RULES, Lacking, Layout, Problems, Request, Wrong, quantity
 from zoo.data.formats.columns import check_roles
 from zoo.data.formats.encodings import advice
 from zoo.data.formats.examples import Examples, Places, make_example
@@ -75,20 +75,20 @@ def read(
     try:
         form = choose(files, request, format)
         for group in form.groups(files):
-            before, counted, problems.left_out = len(inputs), problems.count, ""
-            for example, at in _made(form, group, request, form.layout(group, request), problems):
+            before, errors_before, problems.left_out = len(inputs), problems.count, ""
+            for example, at in _make_examples(form, group, request, form.layout(group, request), problems):
                 inputs.append(example[0])
                 answers.append(example[1])
                 places.add(*at)
-            if len(inputs) == before and problems.count == counted:
-                _none(group, problems)
+            if len(inputs) == before and problems.count == errors_before:
+                _report_none(group, problems)
     except Undecodable as error:
         raise ValueError(advice(str(error), files, request)) from error
     problems.check()
     if kind == "running":
         inputs, answers = ["".join(text if text.endswith("\n") else text + "\n" for text in inputs)], [""]
     _check_labels(kind, files, answers, fewest_labels)
-    return Examples(kind, inputs, answers, tuple(places.files), places.found[: len(inputs)], problems.notes)
+    return Examples(kind, inputs, answers, tuple(places.files), places.numbers[: len(inputs)], problems.notes)
 
 
 def detect(
@@ -112,20 +112,20 @@ def detect(
         form = choose(files, request, format)
         group = form.groups(files)[0]
         layout: Layout = form.layout(group, request)
-        for (text, answer), _ in islice(_made(form, group, request, layout, problems), _SAMPLES):
+        for (text, answer), _ in islice(_make_examples(form, group, request, layout, problems), _SAMPLES):
             samples.inputs.append(text)
             samples.answers.append(answer)
     except Undecodable as error:
         raise ValueError(advice(str(error), files, request)) from error
     problems.check()
     if not len(samples):
-        _none([path for group in form.groups(files)[:1] for path in group], problems)
+        _report_none([path for group in form.groups(files)[:1] for path in group], problems)
         problems.check()
     details = {name: value for name, value in layout.details.items() if isinstance(value, str | bool | int)}
     return Detected(form.name, layout.columns, samples, layout.why, details)
 
 
-def _made(form, group, request, layout, problems):
+def _make_examples(form, group, request, layout, problems):
     """((input, answer), its place) of every example that is whole; what the others are is told or counted."""
     for at, values in form.rows(group, request, layout, problems):
         place = (group[0], at) if isinstance(at, int) else (at, None)
@@ -137,7 +137,7 @@ def _made(form, group, request, layout, problems):
             problems.add(*place, str(wrong))
 
 
-def _none(group, problems):
+def _report_none(group, problems):
     """Say that no example is left."""
     all_out = f"all are left out: {'; '.join((*problems.notes, problems.left_out)).removesuffix('.')}"
     why = all_out if problems.left_out else "the file is empty, or holds a header alone"
@@ -160,10 +160,10 @@ def _request(files, kind, columns, encoding, encodings, rules_off):
     columns = check_roles(kind, dict(columns or {}))
     request = Request(kind, columns, encoding, dict(encodings or {}), tuple(rules_off))
     paths = _paths(files)
-    kept = [path for path in paths if not request.omits(path)]
-    if not kept:
+    readable = [path for path in paths if not request.omits(path)]
+    if not readable:
         raise ValueError(f"{', '.join(paths)}: encodings leaves every file out; expected one to read.")
-    return kept, request
+    return readable, request
 
 
 def _check_labels(kind, files, answers, fewest):
@@ -176,10 +176,10 @@ def _check_labels(kind, files, answers, fewest):
             f"{', '.join(sorted(set(answers))[:3])}; expected labels that come again. Check which column is the label; "
             "texts as answers are pairs."
         )
-    found = {tag for tags in answers for tag in tags.split(" ")} if word == "tag" else set(answers)
-    if len(found) < fewest:
+    labels = {tag for tags in answers for tag in tags.split(" ")} if word == "tag" else set(answers)
+    if len(labels) < fewest:
         raise ValueError(
-            f"{', '.join(files)}: {counted(len(found), word)} in {counted(len(answers), 'example')} "
-            f"({', '.join(sorted(found))}); expected at least {fewest}, or there is nothing to tell apart. Check which "
-            f"column is the {word}."
+            f"{', '.join(files)}: {quantity(len(labels), word)} in {quantity(len(answers), 'example')} "
+            f"({', '.join(sorted(labels))}); expected at least {fewest}, or there is nothing to tell apart. Check "
+            f"which column is the {word}."
         )

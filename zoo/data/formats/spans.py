@@ -8,9 +8,9 @@ Offsets count characters, the end is not included. Words are the given `tokens`,
 import re
 from itertools import islice, pairwise
 
-from zoo.data.formats.base import Format, Layout, Problems, Wrong, counted, shown
+from zoo.data.formats.base import Format, Layout, Problems, Wrong, quantity, quote
 from zoo.data.formats.columns import missing_column
-from zoo.data.formats.jsonl import decoded
+from zoo.data.formats.jsonl import decode_lines
 from zoo.data.formats.opening import first_lines, lines_of
 from zoo.data.formats.verdicts import is_left_out, note, verdict_column
 
@@ -31,21 +31,22 @@ class Spans(Format):
         if {"words", "tags"} & request.columns.keys():
             return False
         lines = iter(first_lines(files[0], request, _LOOKED_AT))
-        records = [_record(value) for _, value in decoded(files[0], lines, Problems())]
+        records = [_record(value) for _, value in decode_lines(files[0], lines, Problems())]
         named = records[0] if records and "entities" in request.columns else None
         first = next((each for each in records if _has_spans(each, request)), named)  # a rejected one may have none
         return first is not None and isinstance(first.get("text", first.get("data")), str)
 
     def layout(self, files, request):
         problems = Problems()
-        found = [
-            _record(value) for _, value in islice(decoded(files[0], lines_of(files[0], request), problems), _LOOKED_AT)
+        values = [
+            _record(value)
+            for _, value in islice(decode_lines(files[0], lines_of(files[0], request), problems), _LOOKED_AT)
         ]
-        if not found:
+        if not values:
             problems.check()
             raise ValueError(f"{files[0]} is empty; expected one JSON object a line.")
-        records = [each for each in found if each]
-        first = next((each for each in records if _has_spans(each, request)), found[0])
+        records = [each for each in values if each]
+        first = next((each for each in records if _has_spans(each, request)), values[0])
         names = list(first or ())
         defaults = {
             "text": "data" if "text" not in names and "data" in names else "text",
@@ -60,20 +61,20 @@ class Spans(Format):
 
     def rows(self, files, request, layout, problems):
         keys, verdict = layout.details["keys"], layout.details["verdict"]
-        for line, value in decoded(files[0], lines_of(files[0], request), problems):
+        for line, value in decode_lines(files[0], lines_of(files[0], request), problems):
             record = _record(value)
             if record and is_left_out(record, verdict):
                 problems.leave_out(note(record, verdict), files[0], line)
                 continue
             try:
                 if record is None:
-                    raise Wrong(f"{shown(value)}; expected an object with {', '.join(keys.values())}.")
+                    raise Wrong(f"{quote(value)}; expected an object with {', '.join(keys.values())}.")
                 text, spans = record.get(keys["text"]), record.get(keys["entities"], [])
                 words, inside = tag_words(text, spans, record.get(keys.get("tokens", "tokens")))
                 if inside and not problems.mends("half_words"):
                     raise Wrong(
-                        f"{counted(inside, 'span')} in {shown(text)} begin or end inside a word; expected whole words. "
-                        'Move their ends, or give "tokens" that separate what is labelled.'
+                        f"{quantity(inside, 'span')} in {quote(text)} begin or end inside a word; expected whole "
+                        'words. Move their ends, or give "tokens" that separate what is labelled.'
                     )
             except Wrong as wrong:
                 problems.add(files[0], line, str(wrong))
@@ -93,17 +94,17 @@ def tag_words(text: str, spans: list, tokens: list | None = None) -> tuple[list[
         Wrong: a span is outside the text, overlaps another one or holds no word; or tokens do not fit the text.
     """
     if not isinstance(text, str):
-        raise Wrong(f"the text is {shown(text)}; expected a string.")
-    found = sorted(_span(text, each) for each in _list("spans", spans))
-    for (start, end, label), (begin, stop, other) in pairwise(found):
+        raise Wrong(f"the text is {quote(text)}; expected a string.")
+    labelled = sorted(_span(text, each) for each in _list("spans", spans))
+    for (start, end, label), (begin, stop, other) in pairwise(labelled):
         if begin < end:
             raise Wrong(
                 f"the spans [{start}, {end}) {label} and [{begin}, {stop}) {other} overlap in "
-                f"{shown(text[start:stop])}; expected at most one label for each character. Delete one of them."
+                f"{quote(text[start:stop])}; expected at most one label for each character. Delete one of them."
             )
     places = [match.span() for match in _WORD.finditer(text)] if tokens is None else list(_places(text, tokens))
     tags, inside = ["O"] * len(places), 0
-    for start, end, label in found:
+    for start, end, label in labelled:
         covered = [at for at, (begin, stop) in enumerate(places) if begin < end and start < stop]
         if not covered:
             raise Wrong(f"the span [{start}, {end}) {label} is {text[start:end]!r}: there is no word in it. Delete it.")
@@ -133,7 +134,7 @@ def _span(text, span):
         label = label[0]
     if type(start) is not int or type(end) is not int or not isinstance(label, str) or not label.strip():
         raise Wrong(
-            f'{shown(span)} is no span; expected {{"start": 0, "end": 5, "label": "PERSON"}} or [0, 5, "PERSON"], the '
+            f'{quote(span)} is no span; expected {{"start": 0, "end": 5, "label": "PERSON"}} or [0, 5, "PERSON"], the '
             "label a string that is not empty."
         )
     if not 0 <= start < end <= len(text):
@@ -141,10 +142,10 @@ def _span(text, span):
             f"the span [{start}, {end}) {label} is outside its text, which has {len(text)} characters (or is empty); "
             "expected 0 <= start < end <= length, in characters and not in bytes."
         )
-    said = span.get("text") if isinstance(span, dict) else None
-    if isinstance(said, str) and said != text[start:end]:
+    quoted = span.get("text") if isinstance(span, dict) else None
+    if isinstance(quoted, str) and quoted != text[start:end]:
         raise Wrong(
-            f"the span [{start}, {end}) {label} says {shown(said)}, and its text has {shown(text[start:end])} there; "
+            f"the span [{start}, {end}) {label} says {quote(quoted)}, and its text has {quote(text[start:end])} there; "
             "expected offsets in characters, not in bytes or tokens."
         )
     return start, end, label.strip()
@@ -157,13 +158,13 @@ def _places(text, tokens):
         if isinstance(token, dict):
             start, end = token.get("start"), token.get("end")
             if type(start) is not int or type(end) is not int or not at <= start <= end <= len(text):
-                raise Wrong(f'the token {shown(token)} is not in its place; expected "start" and "end", in order.')
+                raise Wrong(f'the token {quote(token)} is not in its place; expected "start" and "end", in order.')
         else:
             start = text.find(token, at) if isinstance(token, str) and token else -1
             if start < 0 or text[at:start].strip():
                 raise Wrong(
-                    f"the token {shown(token)} does not stand at character {at} of the text, which goes on with "
-                    f"{shown(text[at : at + 20])}; expected the tokens of this text, in order."
+                    f"the token {quote(token)} does not stand at character {at} of the text, which goes on with "
+                    f"{quote(text[at : at + 20])}; expected the tokens of this text, in order."
                 )
             end = start + len(token)
         if text[start:end].strip():
@@ -191,5 +192,5 @@ def _has_spans(record, request):
 
 def _list(role, value):
     if not isinstance(value, list):
-        raise Wrong(f"the {role} are {shown(value)}; expected a list.")
+        raise Wrong(f"the {role} are {quote(value)}; expected a list.")
     return value

@@ -9,7 +9,7 @@ an example stays where it is when others are added. This rule will not change.
 import hashlib
 import math
 
-from zoo.data.formats.base import counted
+from zoo.data.formats.base import quantity
 from zoo.data.formats.examples import Examples
 
 _LEAST = 0.5  # of the share that was asked for, in inputs that differ; below it the next ones in order move over
@@ -47,7 +47,7 @@ def split_by_hash(examples: Examples, valid: float = 0.1, test: float = 0.0) -> 
     ordered = sorted(places, key=lambda text: (places[text], text))
     if len(ordered) <= len(shares):
         raise ValueError(
-            f"{_of(examples)}{counted(len(ordered), 'different input')} cannot be cut into "
+            f"{_of(examples)}{quantity(len(ordered), 'different input')} cannot be cut into "
             f"{', '.join(['train', *reversed(shares)])}: expected at least one for each. Give more examples, or a file "
             "for each part."
         )
@@ -62,7 +62,7 @@ def split_by_hash(examples: Examples, valid: float = 0.1, test: float = 0.0) -> 
     indices = {name: [] for name in ("train", *reversed(shares))}
     for index, text in enumerate(examples.inputs):
         indices[side.get(text, "train")].append(index)
-    return {name: examples.take(found) for name, found in indices.items()}
+    return {name: examples.take(chosen) for name, chosen in indices.items()}
 
 
 def _of(examples):
@@ -78,7 +78,7 @@ def _cut(examples, shares):
         end = len(text) if name == names[-1] else text.find("\n", int(limit * len(text))) + 1
         if not text[start : end or len(text)].strip() or not end:
             raise ValueError(
-                f"{_of(examples)}a text of {counted(len(text), 'character')} has too few lines to be cut into "
+                f"{_of(examples)}a text of {quantity(len(text), 'character')} has too few lines to be cut into "
                 f"{', '.join(names)}, for each part ends at the end of a line. Give more text, or a file for each part."
             )
         parts[name] = Examples("running", [text[start:end]], [""], examples.files, examples.places, examples.notes)

@@ -48,15 +48,15 @@ def choose(files: list[str], request: Request, name: str | None = None) -> Forma
                 f"There is no format {name!r} for {KINDS[request.kind]}; expected one of {', '.join(fitting)}."
                 + (f" Did you mean {near[0]!r}?" if near else "")
             )
-        return _taking(fitting[name], request)
+        return _check_columns(fitting[name], request)
     suffix = inner_suffix(files[0])
     for each in fitting.values():
         if (not each.suffixes or suffix in each.suffixes) and each.claims(files, request):
-            return _taking(each, request)
+            return _check_columns(each, request)
     raise ValueError(_unknown(files, suffix, request, fitting))
 
 
-def _taking(form, request):
+def _check_columns(form, request):
     """The format, if it has every column that was asked for."""
     known = (*request.roles, *form.more_roles, "header")
     unknown = [role for role in request.columns if role not in known]

@@ -31,33 +31,35 @@ class Tmx(Format):
             pairs.update(combinations([each for each in seen if each in there], 2))
         if not seen:
             raise ValueError(f"{path} has no translation units; expected <tu> elements with a <tuv> for each language.")
-        wanted = {role: column for role, column in request.columns.items() if role in request.roles}
-        for role, language in wanted.items():
+        requested = {role: column for role, column in request.columns.items() if role in request.roles}
+        for role, language in requested.items():
             if not any(_matches(each, str(language)) for each in seen):
                 raise ValueError(
                     f"{path}: no language {language!r} for {role}; the file has {', '.join(seen)}. Say one of them; "
                     "de stands for de-DE and de-AT, too."
                 )
-        return Layout(*_languages(path, wanted, list(seen), pairs, source), {})
+        return Layout(*_languages(path, requested, list(seen), pairs, source), {})
 
     def rows(self, files, request, layout, problems):
         source, target = layout.columns["source"], layout.columns["target"]
         for line, _, unit in units(files[0]):
-            found = [
-                (wanted, next((text for each, text in unit if _matches(each, str(wanted))), _ABSENT))
-                for wanted in (source, target)
+            sides = [
+                (language, next((text for each, text in unit if _matches(each, str(language))), _ABSENT))
+                for language in (source, target)
             ]
             lacking = next(
-                ((wanted, text) for wanted, text in found if text is _ABSENT or not (text or "").strip()), None
+                ((language, text) for language, text in sides if text is _ABSENT or not (text or "").strip()), None
             )
             if lacking is None:
-                yield line, tuple(text.strip() for _, text in found)
+                yield line, tuple(text.strip() for _, text in sides)
             elif lacking[1] is _ABSENT:
                 problems.leave_out(f"units without {source} or {target}, left out", files[0], line)
             else:
                 what = "no <seg>" if lacking[1] is None else "an empty <seg>"
-                said = f"the unit at line {line} has {what} in {lacking[0]}; expected text. Add it, or delete the unit."
-                problems.lack("a segment", said, files[0], line)
+                message = (
+                    f"the unit at line {line} has {what} in {lacking[0]}; expected text. Add it, or delete the unit."
+                )
+                problems.lack("a segment", message, files[0], line)
 
 
 def units(path: str):
@@ -97,9 +99,9 @@ class _Reader:
     def __init__(self):
         self.parser = expat.ParserCreate()
         self.parser.StartElementHandler, self.parser.EndElementHandler = self._start, self._end
-        self.parser.CharacterDataHandler, self.parser.XmlDeclHandler = self._characters, self._declared
+        self.parser.CharacterDataHandler, self.parser.XmlDeclHandler = self._characters, self._declaration
         self.parser.EntityDeclHandler = self._entity
-        self.parser.SkippedEntityHandler = self._skipped
+        self.parser.SkippedEntityHandler = self._skipped_entity
         self._units, self._source, self._root, self._encoding = [], None, None, None
         self._unit, self._language, self._segment, self._text, self._codes, self._line = None, None, None, None, 0, 0
 
@@ -114,10 +116,10 @@ class _Reader:
             ) from error
 
     def take(self):
-        found, self._units = self._units, []
-        return found
+        units, self._units = self._units, []
+        return units
 
-    def _declared(self, version, encoding, standalone):
+    def _declaration(self, version, encoding, standalone):
         self._encoding = encoding
 
     def _start(self, name, attributes):
@@ -161,7 +163,7 @@ class _Reader:
             "Replace it by its text and delete the declaration."
         )
 
-    def _skipped(self, name, is_parameter):
+    def _skipped_entity(self, name, is_parameter):
         raise _Refused(f"the entity &{name}; is not known; expected text, or one of &amp; &lt; &gt; &quot; &apos;.")
 
 
@@ -171,10 +173,10 @@ def _matches(language, wanted):
     return language == wanted or language.startswith(wanted + "-")
 
 
-def _languages(path, wanted, seen, pairs, source):
+def _languages(path, requested, seen, pairs, source):
     """(columns, why): the languages that were asked for, else the header's source language and the only other one."""
-    if len(wanted) == 2:
-        return wanted, "the languages were given"
+    if len(requested) == 2:
+        return requested, "the languages were given"
     if len(seen) == 1:
         raise ValueError(f"{path}: the file has the language {seen[0]} alone; expected a source and a target.")
     if not pairs:
@@ -182,23 +184,26 @@ def _languages(path, wanted, seen, pairs, source):
             f"{path}: no unit has two languages; the file has {', '.join(seen)}, each in units of its own. Expected a "
             "<tuv> for each language in the same <tu>."
         )
-    if not wanted and source and any(_matches(each, source) for each in seen):
-        wanted = {"source": source}
-    if not wanted:
+    if not requested and source and any(_matches(each, source) for each in seen):
+        requested = {"source": source}
+    if not requested:
         others = list(pairs)
-        found = dict(zip(("source", "target"), others[0], strict=True))
+        languages = dict(zip(("source", "target"), others[0], strict=True))
     else:
-        own = str(next(iter(wanted.values())))
+        own = str(next(iter(requested.values())))
         others = _one_of_regions([_partner(pair, own) for pair in pairs if _partner(pair, own)])
-        found = {role: wanted.get(role, others[0] if others else None) for role in ("source", "target")}
+        languages = {role: requested.get(role, others[0] if others else None) for role in ("source", "target")}
     if len(others) != 1:
-        counted = ", ".join(f"{one} with {other} in {count:,}" for (one, other), count in pairs.most_common(3))
-        proposed = found if others and wanted else dict(zip(found, pairs.most_common(1)[0][0], strict=True))
+        counts = ", ".join(f"{one} with {other} in {count:,}" for (one, other), count in pairs.most_common(3))
+        proposed = languages if others and requested else dict(zip(languages, pairs.most_common(1)[0][0], strict=True))
         raise ValueError(
             f"{path}: which languages are source and target? The file has {', '.join(seen)}; of the first units "
-            f"{counted}. Say {say_columns(proposed)}."
+            f"{counts}. Say {say_columns(proposed)}."
         )
-    return found, "the source language of the header and the other one" if wanted else "the languages in their order"
+    return (
+        languages,
+        "the source language of the header and the other one" if requested else "the languages in their order",
+    )
 
 
 def _partner(pair, language):
@@ -209,6 +214,6 @@ def _partner(pair, language):
 
 def _one_of_regions(languages):
     """Different languages; de stands for de-DE and de-AT, where nothing else is among them."""
-    found = list(dict.fromkeys(languages))
-    bases = {each.replace("_", "-").partition("-")[0].lower() for each in found}
-    return list(bases) if len(found) > 1 and len(bases) == 1 else found
+    distinct = list(dict.fromkeys(languages))
+    bases = {each.replace("_", "-").partition("-")[0].lower() for each in distinct}
+    return list(bases) if len(distinct) > 1 and len(bases) == 1 else distinct

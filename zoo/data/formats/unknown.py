@@ -6,7 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from zoo.data.formats.base import counted, shown
+from zoo.data.formats.base import quantity, quote
 
 FEW = 5
 _YES, _NO = {"true", "yes", "y", "t", "1"}, {"false", "no", "n", "f", "0"}
@@ -44,16 +44,16 @@ def mended_labels(known: Iterable[str], labels: Iterable[str]) -> dict[str, tupl
         >>> mended_labels(["0.0", "1.0", "yes"], ["1", "1.0", "true"])
         {'1': ('1.0', 'the same number')}
     """
-    known, found = sorted(set(known)), {}
+    known, mended = sorted(set(known)), {}
     for label in sorted(set(labels) - set(known)):
         for cause in MENDED:
             form = _FORMS[cause]
             same = [] if form(label) in (None, "") else [other for other in known if form(other) == form(label)]
             if len(same) == 1:
-                found[label] = same[0], cause
+                mended[label] = same[0], cause
             if same:
                 break
-    return found
+    return mended
 
 
 def main_labels(labels: Iterable[str]) -> list[str]:
@@ -66,18 +66,18 @@ def main_labels(labels: Iterable[str]) -> list[str]:
         >>> main_labels(["1", "1", "1.0", "1.1", "1.10", "pos", "pos\\u200b"])
         ['1', '1.1', '1.10', 'pos']
     """
-    kept, seen = [], set()
+    main, seen = [], set()
     for label, _ in sorted(Counter(labels).items(), key=lambda item: (item[0] != _visible(item[0]), -item[1], item[0])):
         forms = {(form, form(label)) for form in (_integer, _visible, _width)}
         if not forms & seen:
-            kept.append(label)
+            main.append(label)
         seen |= forms
-    return kept
+    return main
 
 
 def alike_labels(labels: Iterable[str]) -> list[tuple[list[str], str]]:
     """[(labels of a training that may be one, how they differ)], which are told and not mended."""
-    found = {}
+    causes = {}
     for cause, form in list(_FORMS.items())[:-1]:
         groups = {}
         for label in sorted(set(labels)):
@@ -85,26 +85,26 @@ def alike_labels(labels: Iterable[str]) -> list[tuple[list[str], str]]:
         groups = {form: group for form, group in groups.items() if form not in (None, "")}
         for group in groups.values():
             if len(group) > 1:
-                found.setdefault(tuple(group), cause)
-    return [(list(group), cause) for group, cause in found.items()]
+                causes.setdefault(tuple(group), cause)
+    return [(list(group), cause) for group, cause in causes.items()]
 
 
 def say_unknown(unknown: list[dict], known: Iterable[str], who: str = "the model") -> str:
     """The labels, how often each comes, and what is likely the cause, in words."""
-    told = [
-        f"{shown(each['label'])} ({counted(each['count'], 'time')}"
-        + (f"; {who} has {shown(each['nearest'])}, {each['cause']}" if each["nearest"] else "")
+    parts = [
+        f"{quote(each['label'])} ({quantity(each['count'], 'time')}"
+        + (f"; {who} has {quote(each['nearest'])}, {each['cause']}" if each["nearest"] else "")
         + ")"
         for each in unknown[:FEW]
     ]
     more = f" and {len(unknown) - FEW:,} more" if len(unknown) > FEW else ""
     known = list(known)
-    others = "" if not known or all(each["nearest"] for each in unknown) else f"; {who} has {_listed(known)}"
-    return f"{', '.join(told)}{more}{others}"
+    others = "" if not known or all(each["nearest"] for each in unknown) else f"; {who} has {_list_known(known)}"
+    return f"{', '.join(parts)}{more}{others}"
 
 
-def _listed(known):
-    return ", ".join(map(shown, known[:FEW])) + (f" and {len(known) - FEW:,} more" if len(known) > FEW else "")
+def _list_known(known):
+    return ", ".join(map(quote, known[:FEW])) + (f" and {len(known) - FEW:,} more" if len(known) > FEW else "")
 
 
 def _nearest(label, known):
@@ -119,10 +119,10 @@ def _nearest(label, known):
 
 def _number(label):
     try:
-        found = float(_plain(label).replace(",", "."))
+        number = float(_plain(label).replace(",", "."))
     except ValueError:
         return None
-    return found if found == found else None
+    return number if number == number else None
 
 
 def _integer(label):
@@ -157,8 +157,8 @@ def _truth(label):
 
 
 def _kind(label):
-    found = _SCHEME.fullmatch(label)
-    return found[1] if found else label
+    match = _SCHEME.fullmatch(label)
+    return match[1] if match else label
 
 
 MENDED = (  # how a label and a known one may differ that are the same all the same

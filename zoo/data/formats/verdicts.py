@@ -20,8 +20,8 @@ def verdict_column(records: list[dict], taken, request: Request) -> str | None:
     if "verdicts" in request.rules_off:
         return None
     for name, (kept, left_out) in _SAID.items():
-        said = {_word(record[name]) for record in records if name in record} - {"", "none"}
-        if name not in taken and said and said <= kept | left_out:
+        words = {_word(record[name]) for record in records if name in record} - {"", "none"}
+        if name not in taken and words and words <= kept | left_out:
             return name
     return None
 
@@ -35,13 +35,13 @@ def record_of(value):
         isinstance(value, dict) and isinstance(value.get("data"), dict) and isinstance(value.get("annotations"), list)
     ):
         return value
-    given = [each for each in value["annotations"] if isinstance(each, dict)]
-    kept = [each for each in given if not each.get("was_cancelled")]
-    results = kept[0].get("result") if kept else None
-    found = [each["value"] for each in results or [] if isinstance(each, dict) and isinstance(each.get("value"), dict)]
-    chosen = [label for each in found for label in each.get("choices", [each["rating"]] if "rating" in each else [])]
-    record = value["data"] | {"was_cancelled": bool(given) and not kept}
-    return record | ({"label": chosen} if chosen else {"spans": [each for each in found if "labels" in each]})
+    annotations = [each for each in value["annotations"] if isinstance(each, dict)]
+    valid = [each for each in annotations if not each.get("was_cancelled")]
+    results = valid[0].get("result") if valid else None
+    values = [each["value"] for each in results or [] if isinstance(each, dict) and isinstance(each.get("value"), dict)]
+    labels = [label for each in values for label in each.get("choices", [each["rating"]] if "rating" in each else [])]
+    record = value["data"] | {"was_cancelled": bool(annotations) and not valid}
+    return record | ({"label": labels} if labels else {"spans": [each for each in values if "labels" in each]})
 
 
 def is_left_out(record: dict, column: str | None) -> bool:
@@ -49,8 +49,8 @@ def is_left_out(record: dict, column: str | None) -> bool:
     if column is None:
         return False
     kept, left_out = _SAID[column]
-    said = _word(record.get(column))
-    return said in left_out or column == "answer" and said not in kept
+    word = _word(record.get(column))
+    return word in left_out or column == "answer" and word not in kept
 
 
 def note(record: dict, column: str) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from zoo.data.formats.base import shown
+from zoo.data.formats.base import quote
 from zoo.data.formats.unknown import mended_labels, say_unknown, unknown_labels
 from zoo.scores.calibration import calibration_error, fit_temperature, softmax
 from zoo.scores.transitions import likeliest_tags
@@ -162,7 +162,7 @@ class Labelling(Task):
         answers = [" ".join(spelled.get(label, (label,))[0] for label in labels) for labels in split]
         counts = Counter(label for labels in split for label in labels if label in spelled)
         notes = [
-            f"labels {shown(label)}, read as the training's {shown(spelled[label][0])}, {spelled[label][1]}: {count:,}"
+            f"labels {quote(label)}, read as the training's {quote(spelled[label][0])}, {spelled[label][1]}: {count:,}"
             for label, count in counts.most_common(TOLD)
         ]
         if len(counts) > TOLD:
