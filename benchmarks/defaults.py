@@ -29,7 +29,7 @@ from harness.report import RESULTS, table
 from harness.runs import seqzoo
 
 from zoo.data.formats.base import ROLES
-from zoo.recipes.proposal import merged, propose
+from zoo.recipes.proposal import merge_tables, propose
 from zoo.recipes.toml import toml
 from zoo.tasks import TASKS
 
@@ -205,7 +205,7 @@ def recipes(name, files, updates):
     for other in names:
         settings = {key: value for key, value in default.items() if key not in CHOSEN}
         settings["text"] = {key: value for key, value in default["text"].items() if key != "noise"}
-        settings = merged(settings, tables[other])
+        settings = merge_tables(settings, tables[other])
         if system(settings) != system(default):
             found[other] = settings
     return found

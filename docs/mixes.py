@@ -14,7 +14,7 @@ PAGE = ROOT / "docs" / "zoo" / "mixes.md"
 sys.path.insert(0, str(ROOT))
 
 from zoo.recipes import make  # noqa: E402
-from zoo.recipes.files import settled  # noqa: E402
+from zoo.recipes.files import combine_settings  # noqa: E402
 from zoo.settings.table import names  # noqa: E402
 from zoo.tasks import TASKS  # noqa: E402
 
@@ -61,7 +61,7 @@ def recipe_of(mix, **changes):
     sizes = {"kind": "transformer"} | changes
     base = {"name": "mix", "task": task, "data": {"corpus": DATA[task]}, "model": sizes}
     slots = {"depth": depth, "block": block, "attention": attention, "feedforward": feedforward}
-    return make(settled([base, slots]))
+    return make(combine_settings([base, slots]))
 
 
 def reason(mix):

@@ -7,7 +7,7 @@ from serving.runtime.errors import ServingError
 from zoo.core.escaping import in_figure
 from zoo.core.storage import json_text
 from zoo.hub import is_path
-from zoo.recipes import kept
+from zoo.recipes import evaluations
 from zoo.scores import plots
 from zoo.scores.plots import ERRORS, format_score, score_name
 
@@ -55,11 +55,11 @@ def main(args):
 def _compare(first, second, split):
     """Two runs by what their evaluations kept, or published models by their stored answers, or one of each."""
     if is_path(first) and is_path(second):
-        return kept.compare(first, second, split)
+        return evaluations.compare(first, second, split)
 
     def side(name):
         if is_path(name):
-            return kept.read(name, split or kept.shared_split((name,)))
+            return evaluations.read(name, split or evaluations.shared_split((name,)))
         try:
             return checking.record(name)
         except ServingError:  # of a model that is there
@@ -67,7 +67,7 @@ def _compare(first, second, split):
         except ValueError as error:
             raise ValueError(f"There is no run {name}: there is no such folder, and {error}") from error
 
-    return kept.compare_kept(first, second, side(first), side(second))
+    return evaluations.compare_records(first, second, side(first), side(second))
 
 
 def _draw(comparison, out):

@@ -11,7 +11,7 @@ from serving.runtime.percent import percent
 from zoo import recipes, runs
 from zoo.core.storage import json_text, one_writer, write_json, write_text
 from zoo.data.formats.unknown import say_unknown
-from zoo.recipes import files, kept
+from zoo.recipes import evaluations, files
 from zoo.scores.entities import say_rules
 from zoo.scores.plots import format_score, score_name
 from zoo.settings.training import Search
@@ -121,16 +121,16 @@ def _evaluate(args, recipe, split, other):
         print(json_text(scores) if args.json else _table(f"{1 + len(args.ensemble)} runs of {recipe.name}", scores))
         return 0
     directory = Path(args.run)
-    name = kept.name_split(split, other.get("data"))
+    name = evaluations.name_split(split, other.get("data"))
     if args.limit and _keeps_whole(directory, name, other.get("data")):
         _log(f"the scores of the first {args.limit} examples of {name} are not kept: {directory} has those of all")
     else:
-        kept.write(directory, recipe, name, evaluation)
+        evaluations.write(directory, recipe, name, evaluation)
         if evaluation.outputs:
             text = "".join(f"{escape(output, TAB)}\n" for output in evaluation.outputs)
             write_text(directory / f"{name}.hypotheses.txt", text)
         if other.keys() != {"data", "limit"}:
-            kept.write_scores(directory, evaluation.scores if "data" in other else scores, other.get("data"))
+            evaluations.write_scores(directory, evaluation.scores if "data" in other else scores, other.get("data"))
     if args.record:
         _record(recipe, scores, directory)
     print(json_text(scores) if args.json else _table(recipe.name, scores))
@@ -139,10 +139,10 @@ def _evaluate(args, recipe, split, other):
 
 def _keeps_whole(directory, name, data):
     """Whether a run keeps an evaluation of all examples: scores of a part say so, or there are none of other `data`."""
-    scores = kept.read_scores(directory)
+    scores = evaluations.read_scores(directory)
     if data:
         return data in scores.get("elsewhere", {})
-    return kept.path(directory, name).is_file() and not (scores.get("split") == name and "limit" in scores)
+    return evaluations.path(directory, name).is_file() and not (scores.get("split") == name and "limit" in scores)
 
 
 def _change_reading(recipe, args):
@@ -183,7 +183,7 @@ def _progress(stream, kind):
 
 def _record(recipe, scores, directory):
     """Write the scores and the facts of the training to the table beside the recipes, under the recipe's name."""
-    path = files.CATALOGUE / kept.SCORES
+    path = files.CATALOGUE / evaluations.SCORES
     table = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     training = json.loads((directory / "training.json").read_text(encoding="utf-8"))
     facts = ("steps", "training_seconds", "parameters", "backend", "keras", "data_sha256")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from zoo.core.escaping import in_cell, in_html
 from zoo.core.storage import json_text, write_text
-from zoo.recipes import kept
+from zoo.recipes import evaluations
 from zoo.scores import plots
 
 SUFFIXES = (".html", ".jsonl", ".json", ".csv", ".tsv")
@@ -44,7 +44,7 @@ def write(path, recipe, evaluation, title, most):
         title: what was evaluated on what.
         most: how many answers are listed.
     """
-    worst, wrong = kept.mistakes(recipe, evaluation, most)
+    worst, wrong = evaluations.mistakes(recipe, evaluation, most)
     rows, suffix = worst["rows"], Path(path).suffix.lower()
     kind = f"{len(rows):,} of {len(wrong):,} {'pieces' if recipe.data.windows else 'wrong answers'}, the worst first"
     if suffix == ".jsonl":

@@ -7,8 +7,8 @@ from pathlib import Path
 from serving.lazy import later
 from serving.runtime.percent import percent
 from zoo.core.escaping import in_figure
-from zoo.recipes import kept
-from zoo.recipes.kept import check_folder
+from zoo.recipes import evaluations
+from zoo.recipes.evaluations import check_folder
 from zoo.scores import plots
 from zoo.tasks import TASKS
 
@@ -106,7 +106,7 @@ def draw_confusion(runs, args):
     if len(runs) > 1:
         raise ValueError(f"A figure of confusion shows one run; received {len(runs)}. Draw each by itself.")
     (run,) = runs
-    answers = kept.read(run, args.split or kept.shared_split(runs))
+    answers = evaluations.read(run, args.split or evaluations.shared_split(runs))
     task = TASKS[answers["task"]]
     if not task.labelled:
         raise ValueError(f"{run} is a run of {task.name}: expected one whose answers are labels or tags.")
@@ -117,13 +117,13 @@ def draw_confusion(runs, args):
 
 def draw_scores(runs, args):
     """The scores of each run, with their intervals."""
-    split = args.split or kept.shared_split(runs)
-    evaluations = [kept.read(run, split) for run in runs]
-    for run, own in zip(runs, evaluations, strict=True):
-        kept.check_same(runs[0], run, evaluations[0], own)
+    split = args.split or evaluations.shared_split(runs)
+    records = [evaluations.read(run, split) for run in runs]
+    for run, own in zip(runs, records, strict=True):
+        evaluations.check_same(runs[0], run, records[0], own)
     names = short_names(runs)
-    count = f"{split}, {evaluations[0]['count']:,} examples, 95 % intervals"
-    reports = {name: own["scores"] for name, own in zip(names, evaluations, strict=True)}
+    count = f"{split}, {records[0]['count']:,} examples, 95 % intervals"
+    reports = {name: own["scores"] for name, own in zip(names, records, strict=True)}
     return plots.draw_scores(reports, args.score, title=in_figure(args.title or count, TITLE))
 
 

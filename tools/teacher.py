@@ -27,7 +27,7 @@ from serving.runtime.doubt import BOUNDED, IN_CIRCLES
 from serving.runtime.named import locate
 from zoo.core.storage import json_text, write_json, write_text
 from zoo.recipes import check_data, check_run, make
-from zoo.recipes.carried import RECIPE
+from zoo.recipes.checkpoint import RECIPE
 from zoo.recipes.folder import MANIFEST, claim
 from zoo.recipes.recipe import plain
 from zoo.settings.data import Files

@@ -8,7 +8,7 @@ from serving.runtime.percent import percent
 from zoo import recipes, runs
 from zoo.core.storage import json_text
 from zoo.recipes import folder
-from zoo.recipes.carried import is_checkpoint
+from zoo.recipes.checkpoint import is_checkpoint
 from zoo.runs import repeats
 
 from . import forecast, shared, teacher
@@ -77,7 +77,7 @@ def main(args):
     out = Path(args.out or Path("runs") / recipe.name)
     if args.seeds or args.sweep:
         return _series(args, recipe, out)
-    data, resume = args.data, folder.earlier_run(args.recipe, out, args.resume)
+    data, resume = args.data, folder.resume_from(args.recipe, out, args.resume)
     try:
         if args.teacher:
             recipe, data = teacher.replace_answers(recipe, args.teacher, out, data, resume), None

@@ -12,7 +12,7 @@ from serving.export.settings import Settings, Trial
 from serving.export.shortlist import choose_shortlist, of_run
 from serving.export.usual import READ, spread
 from zoo.core.searching import CHOICES, Fixed
-from zoo.recipes import dumps, kept, last_split, read
+from zoo.recipes import dumps, evaluations, last_split, read
 from zoo.tasks.parts.answering import rules_of
 from zoo.tasks.parts.task import Run
 
@@ -101,7 +101,7 @@ def _search_choices(search):
 
 def _read_scores(directory):
     """Those of the recipe's own whole test set, of some examples only none; and those of others, `elsewhere`."""
-    scores = kept.read_scores(directory)
+    scores = evaluations.read_scores(directory)
     return {key: scores[key] for key in scores if key == "elsewhere" or "limit" not in scores}
 
 

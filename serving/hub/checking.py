@@ -17,7 +17,7 @@ from serving.lazy import later
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_inside
 from serving.runtime.errors import DamagedError, ServingError
-from zoo.recipes import kept, read
+from zoo.recipes import evaluations, read
 from zoo.recipes.files import read_stored
 from zoo.tasks.parts import corpora
 
@@ -75,7 +75,7 @@ def check(folder, entry, parts=PARTS, data=None, log=lambda line: None):
 
 
 def record(name, hub=None):
-    """The answers of a published model as `zoo.recipes.kept` keeps those of a run, for comparisons.
+    """The answers of a published model as `zoo.recipes.evaluations` keeps those of a run, for comparisons.
 
     Args: as of `serving.hub.opened.open_model`.
     """
@@ -84,7 +84,7 @@ def record(name, hub=None):
     published.open()
     recipe, (inputs, references, outputs) = published.recipe, published.answers
     evaluation = recipe.job.assess(recipe, inputs, outputs, references)
-    return kept.record(recipe, published.manifest["test"]["split"], evaluation)
+    return evaluations.record(recipe, published.manifest["test"]["split"], evaluation)
 
 
 def write_table(rows):
@@ -159,7 +159,7 @@ class Published:
     def check_scores(self):
         """The scores of the stored answers."""
         inputs, references, outputs = self.answers
-        again = kept.plain(self.recipe.job.assess(self.recipe, inputs, outputs, references).scores)
+        again = evaluations.finite_scores(self.recipe.job.assess(self.recipe, inputs, outputs, references).scores)
         stated = self.entry["scores"]
         return [
             Row("scores", name, stated.get(name), again.get(name), _is_close(stated.get(name), again.get(name), SAME))

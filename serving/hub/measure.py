@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from serving.runtime import Runtime
 from serving.runtime.manifest_format import int8_name
 from zoo.core import processor
-from zoo.recipes import check_data, kept, last_split, read
-from zoo.recipes.kept import compare_kept
+from zoo.recipes import check_data, evaluations, last_split, read
+from zoo.recipes.evaluations import compare_records
 
 TIMED = 20  # texts whose times are measured, one at a time
 CLEAR = 0.05  # a p-value below it says that a difference is not chance
@@ -79,24 +79,24 @@ def measure(directory, recipe, examples, log=lambda line: None):
     runtimes = {"float32": runtime}
     if _has_int8(runtime.manifest):
         runtimes["int8"] = Runtime(directory, precision="int8", threads=1)
-    outputs, evaluations = {}, {}
+    outputs, assessments = {}, {}
     for precision, each in runtimes.items():
         log(f"asking the artefact {len(inputs):,} questions of the test set, in {precision}")
         outputs[precision] = task.respond(recipe, each, inputs, references)
-        evaluations[precision] = task.assess(recipe, inputs, outputs[precision], references)
-    is_worse = _scores_less(recipe, log, *evaluations.values()) if len(evaluations) > 1 else None
+        assessments[precision] = task.assess(recipe, inputs, outputs[precision], references)
+    is_worse = _scores_less(recipe, log, *assessments.values()) if len(assessments) > 1 else None
     best = "float32" if is_worse is None or is_worse else "int8"
     compared = {}
     if is_worse is not None:
         compared = {
-            name: [each.scores[name] for each in evaluations.values()]
-            for name in evaluations[best].scores
-            if f"{name}_interval" in evaluations[best].scores
+            name: [each.scores[name] for each in assessments.values()]
+            for name in assessments[best].scores
+            if f"{name}_interval" in assessments[best].scores
         }
     return Measurement(
         questions=(inputs, references),
         outputs=outputs[best],
-        evaluation=evaluations[best],
+        evaluation=assessments[best],
         int8=None if is_worse is None else not is_worse,
         compared=compared,
         precision=best,
@@ -112,8 +112,8 @@ def _has_int8(manifest):
 
 def _scores_less(recipe, log, float32, int8):
     """Whether int8 scores less than float32: beyond the interval, or by a difference that is not chance."""
-    sides = [kept.record(recipe, "test", each) for each in (float32, int8)]
-    paired = compare_kept("float32", "int8", *sides)
+    sides = [evaluations.record(recipe, "test", each) for each in (float32, int8)]
+    paired = compare_records("float32", "int8", *sides)
     leading = paired["scores"][paired["leading"]]
     least, most = leading["difference_interval"]
     log(

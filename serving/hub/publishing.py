@@ -14,9 +14,9 @@ from serving.runtime.errors import ParityError
 from zoo.core.storage import sync_folder, write_bytes
 from zoo.hub import index as hub_index
 from zoo.recipes import check_run, dumps
+from zoo.recipes.evaluations import finite_scores
 from zoo.recipes.files import read_stored
 from zoo.recipes.folder import tokenizer_names
-from zoo.recipes.kept import plain
 from zoo.tasks.parts import corpora
 
 LARGE = 5_000_000  # bytes, above which it is told that a model is larger than most
@@ -138,7 +138,7 @@ def _make_entry(source, recipe, facts, measurement):
         "parameters": int(model.count_params()),
         "bytes": {},
         "files": {},
-        "scores": plain(measurement.evaluation.scores),
+        "scores": finite_scores(measurement.evaluation.scores),
         "parity": {key: parity[key] for key in ("max_abs_diff", "tolerance", "sensitivity") if key in parity},
         "int8": measurement.int8,
         "speed": measurement.speed,

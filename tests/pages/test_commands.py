@@ -19,7 +19,7 @@ from tests.pages.blocks import PAGES, blocks
 from tests.serving import fake_artefact
 from tools import cli
 from zoo import recipes
-from zoo.recipes.files import merged
+from zoo.recipes.files import merge
 from zoo.recipes.recipe import plain
 
 SHELL = [(block, command) for page in PAGES for block in blocks(page, "shell") for command in block.commands]
@@ -266,7 +266,7 @@ def test_a_recipe_saved_in_an_empty_folder_is_one(block, tmp_path, monkeypatch):
     recipe = recipes.load("mine.toml", imports=modules)
     said = plain(recipe)
     assert recipe.name == settings["name"]
-    assert merged(said, {key: own for key, own in settings.items() if isinstance(own, dict)}) == said
+    assert merge(said, {key: own for key, own in settings.items() if isinstance(own, dict)}) == said
 
 
 @pytest.mark.release(but=1)

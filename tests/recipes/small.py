@@ -3,7 +3,7 @@
 from functools import reduce
 
 from zoo import recipes
-from zoo.recipes.files import merged, settled
+from zoo.recipes.files import combine_settings, merge
 from zoo.tasks.parts.corpora import SPLITS
 
 COMMON = {
@@ -93,7 +93,7 @@ KINDS = {
         },
     ),
 }
-KINDS = {kind: reduce(merged, layers, COMMON) for kind, layers in KINDS.items()}
+KINDS = {kind: reduce(merge, layers, COMMON) for kind, layers in KINDS.items()}
 WORDS = ("undoing", "undone", "doing", "done", "redo", "undo")
 
 
@@ -105,8 +105,8 @@ def recipe(kind="seq2seq", *overrides, **changes):
         *overrides: as a command line gives them, such as "training.steps=2".
         **changes: tables, or names of what a table chooses.
     """
-    given = reduce(merged, (recipes.files.parse(each) for each in overrides), changes)
-    return recipes.make(settled([KINDS[kind], given]))
+    given = reduce(merge, (recipes.files.parse(each) for each in overrides), changes)
+    return recipes.make(combine_settings([KINDS[kind], given]))
 
 
 def write_corpus(one, directory):

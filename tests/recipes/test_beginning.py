@@ -10,7 +10,7 @@ from tools.cli import main
 from zoo.hub.resolve import find
 from zoo.recipes import beginning
 from zoo.recipes.files import load
-from zoo.recipes.folder import adopted
+from zoo.recipes.folder import resolve_initial
 from zoo.recipes.proposal import propose
 
 NETWORKS = ROOT / "tests" / "pretrained" / "data"
@@ -108,7 +108,7 @@ def test_a_model_of_the_hub_is_taken_by_its_name(tmp_path, capsys):
     """And is named with its version, not as the folder in which this machine keeps it."""
     path, out, model = labelled(tmp_path, "classify"), tmp_path / "mine.toml", find("intents-en")
     assert main(["new", "classify", str(path), "--from", "intents-en", "--out", str(out)]) == 0
-    recipe, initial = adopted(load(out))
+    recipe, initial = resolve_initial(load(out))
     assert recipe.training.init == f"intents-en@{model.entry['version']}"
     assert sha256(initial.model.read_bytes()).hexdigest() == model.entry["files"]["model.keras"]
     assert main(["new", "classify", str(path), "--from", "intents-em", "--out", str(tmp_path / "other.toml")]) == 2

@@ -10,7 +10,7 @@ import pytest
 from tests.house_rules import ROOT
 from tools import cli
 from zoo import scores
-from zoo.recipes import kept
+from zoo.recipes import evaluations
 
 RIGHT = [("fire", "water", "air")[number % 3] for number in range(120)]
 INPUTS = [f"text {number}" for number in range(120)]
@@ -23,7 +23,7 @@ def keep(folder, outputs, references=RIGHT, split="test", **more):
     own = {"format": 1, "task": "classify", "split": split, "count": len(references), "sha256": "1" * 64}
     own |= {"scored_by": "classification", "options": {}, "lengths": [], "scores": found}
     own |= {"outputs": outputs, "inputs": INPUTS[: len(references)], "references": references}
-    kept.path(folder, split).write_text(json.dumps(own | more))
+    evaluations.path(folder, split).write_text(json.dumps(own | more))
     return str(folder)
 
 
@@ -37,7 +37,7 @@ def runs(tmp_path):
 
 
 def test_the_better_run_is_found(runs):
-    found = kept.compare(*runs)
+    found = evaluations.compare(*runs)
     expected = scores.compare("classification", wrong_at(4), wrong_at(20), RIGHT)
     assert found["scores"] == expected["scores"] and found["scores"]["accuracy"]["better"] == "b"
     assert (found["task"], found["split"], found["scored_by"]) == ("classify", "test", "classification")
@@ -50,7 +50,7 @@ def test_the_table_says_who_is_better_and_what_may_be_chance(runs, tmp_path, cap
     assert cli.main(["compare", *runs]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == ["a: old", "b: new", "test, 120 examples, the same for both"]
-    found = kept.compare(*runs)["scores"]["accuracy"]
+    found = evaluations.compare(*runs)["scores"]["accuracy"]
     (row,) = (line for line in lines if line.startswith("accuracy"))
     low, high = found["difference_interval"]
     shown = f"{found['a']:.2f} {found['b']:.2f} +{found['difference']:.2f} +{low:.2f} to +{high:.2f}"
@@ -68,7 +68,7 @@ def test_json_and_figure(runs, tmp_path, capsys):
     figure = tmp_path / "figures" / "x.png"
     assert cli.main(["compare", *runs, "--json", "--out", str(figure)]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found == {"runs": list(runs), **kept.compare(*runs)}
+    assert found == {"runs": list(runs), **evaluations.compare(*runs)}
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
@@ -84,7 +84,7 @@ def test_no_framework_is_needed(runs):
 def test_lengths_make_groups(tmp_path):
     lengths = [1 + number % 10 for number in range(120)]
     runs = [keep(tmp_path / str(every), wrong_at(every), lengths=lengths) for every in (4, 20)]
-    found = kept.compare(*runs)
+    found = evaluations.compare(*runs)
     assert [(row["group"], row["count"]) for row in found["by_group"]] == [("1-5", 60), ("6-10", 60)]
 
 
@@ -92,7 +92,7 @@ def test_what_one_run_takes_for_out_of_scope_counts_for_the_other(tmp_path):
     one = keep(tmp_path / "a", wrong_at(4))
     other = keep(tmp_path / "b", wrong_at(20), scored_by="out_of_scope", options={"label": "fire"})
     for pair in ((one, other), (other, one)):
-        found = kept.compare(*pair)
+        found = evaluations.compare(*pair)
         assert found["leading"] == "out_of_scope_recall" and found["scored_by"] == "out_of_scope"
 
 
@@ -133,13 +133,13 @@ def test_the_split_that_both_have_is_taken(runs, tmp_path):
     with pytest.raises(
         ValueError, match="Expected runs that were evaluated on one split; received .* on test; .*valid"
     ):
-        kept.compare(runs[0], one)
+        evaluations.compare(runs[0], one)
     keep(tmp_path / "old", wrong_at(20), split="valid")
-    assert kept.compare(runs[0], one)["split"] == "valid"
+    assert evaluations.compare(runs[0], one)["split"] == "valid"
     for folder in (tmp_path / "old", tmp_path / "only-valid"):
         keep(folder, wrong_at(20), split="other")
     with pytest.raises(ValueError, match="keeps answers to the splits other, valid. Choose one with --split"):
-        kept.compare(runs[0], one)
+        evaluations.compare(runs[0], one)
 
 
 def language_model(folder, nats, characters, sha256="1" * 64):
@@ -148,7 +148,7 @@ def language_model(folder, nats, characters, sha256="1" * 64):
     found = scores.language_model(*sizes.values())
     own = {"format": 1, "task": "continue", "split": "valid", "count": len(nats), "sha256": sha256}
     own |= {"scored_by": "language_model", "options": {}, "lengths": [], "scores": found}
-    kept.path(folder, "valid").write_text(json.dumps(own | sizes))
+    evaluations.path(folder, "valid").write_text(json.dumps(own | sizes))
     return folder
 
 
@@ -156,7 +156,7 @@ def test_language_models_with_the_same_windows(tmp_path):
     nats = [float(5 + number % 7) for number in range(60)]
     one = language_model(tmp_path / "a", nats, [10.0] * 60)
     other = language_model(tmp_path / "b", [each - 1 for each in nats], [10.0] * 60)
-    found = kept.compare(one, other)
+    found = evaluations.compare(one, other)
     assert found["count"] == 60 and found["scores"]["nats_per_character"]["difference"] == pytest.approx(-0.1)
     assert found["scores"]["nats_per_character"]["better"] == found["scores"]["bits_per_byte"]["better"] == "b"
     assert found["differ"][0]["input"] == "characters 1 to 10" and len(found["by_group"]) == 10
@@ -169,7 +169,7 @@ def test_language_models_with_other_windows_keep_their_totals(tmp_path):
         characters = random.integers(5, 20, count).astype(float)
         characters *= 1000 / characters.sum()
         sides.append((tmp_path / name, (random.random(count) * 20).tolist(), characters.tolist()))
-    found = kept.compare(*(language_model(*side) for side in sides))
+    found = evaluations.compare(*(language_model(*side) for side in sides))
     assert found["count"] == 53 // 2
     for side, (_, nats, _) in zip("ab", sides, strict=True):
         assert found["scores"]["nats_per_character"][side] == pytest.approx(sum(nats) / 1000)
@@ -180,5 +180,5 @@ def test_a_model_that_costs_the_same_everywhere_differs_nowhere(tmp_path):
     """Nats that lie evenly over the characters are cut at any place without an error."""
     one = language_model(tmp_path / "a", [10.0] * 40, [5.0] * 40)
     other = language_model(tmp_path / "b", [20.0] * 20, [10.0] * 20)
-    found = kept.compare(one, other)["scores"]["nats_per_character"]
+    found = evaluations.compare(one, other)["scores"]["nats_per_character"]
     assert found["difference"] == pytest.approx(0, abs=1e-12) and found["difference_interval"] == pytest.approx([0, 0])

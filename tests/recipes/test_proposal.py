@@ -9,7 +9,7 @@ from tests.data.formats.test_written import CASES, HERE
 from tests.shared import mostly_at_releases
 from tools import cli
 from zoo import recipes
-from zoo.recipes.proposal import by_split, commented
+from zoo.recipes.proposal import commented, group_by_split
 from zoo.tasks import TASKS
 
 TRAINS = [task for task in TASKS.values() if not task.untrained]
@@ -81,7 +81,7 @@ def test_a_tagger_learns_how_its_data_cut_words_and_says_why(home, capsys):
 def test_names_say_the_split(train, valid, test):
     splits = {"train": train.split(), "valid": valid.split(), "test": test.split()}
     files = [*splits["test"], *splits["train"], *splits["valid"]]
-    assert by_split(files) == {name: own for name, own in splits.items() if own}
+    assert group_by_split(files) == {name: own for name, own in splits.items() if own}
 
 
 def test_files_of_each_split_stand_in_the_recipe(tmp_path, monkeypatch):

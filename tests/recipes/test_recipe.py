@@ -4,7 +4,7 @@ import pytest
 
 from tests.recipes.small import KINDS, recipe
 from zoo import recipes
-from zoo.recipes.files import parse, settled
+from zoo.recipes.files import combine_settings, parse
 from zoo.recipes.recipe import plain
 
 
@@ -174,7 +174,7 @@ def test_whatever_is_said_is_taken_or_refused_in_words(kind):
             own = put({}, place, value)
             for layers in ([put(whole, place, value)], [whole, own], [put(whole, place, value), {"seed": 3}]):
                 try:
-                    recipes.make(settled(layers))
+                    recipes.make(combine_settings(layers))
                 except ValueError as error:
                     assert str(error)
 

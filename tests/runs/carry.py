@@ -10,7 +10,7 @@ import keras
 
 from tests.recipes.small import recipe, write_corpus
 from zoo import recipes, runs
-from zoo.recipes.folder import earlier_run
+from zoo.recipes.folder import resume_from
 from zoo.training import Interrupted, checkpoint_path
 
 CASES = {  # the kind of recipe, and its settings
@@ -48,7 +48,7 @@ def main(root, kind):
     file, there = root / "carried.npz", root / "there"
     again = recipes.load_for_training(file)
     assert again == one
-    runs.train(again, there, data, resume=earlier_run(file, there, False), log=len)
+    runs.train(again, there, data, resume=resume_from(file, there, False), log=len)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from tests.house_rules import ROOT
 from tools.cli import main
 from zoo import recipes, runs
 from zoo.core import array_files
-from zoo.recipes.folder import claim, earlier_run
+from zoo.recipes.folder import claim, resume_from
 from zoo.runs.training import make_parts
 from zoo.training import checkpoint_path
 
@@ -116,16 +116,16 @@ def test_one_clear_error_and_nothing_written(carried, tmp_path, capsys):
 def test_what_goes_on_is_the_run_that_is_there_or_the_file(carried, tmp_path):
     (tmp_path / "run").mkdir()
     for resume in (False, True):
-        assert earlier_run(str(carried), tmp_path / "run", resume) == carried
-        assert earlier_run("dates-gru-additive", tmp_path / "run", resume) is resume
+        assert resume_from(str(carried), tmp_path / "run", resume) == carried
+        assert resume_from("dates-gru-additive", tmp_path / "run", resume) is resume
     one = recipes.load_for_training(carried, ["data.train=moved.tsv"], data="moved.tsv")
     assert one.name == "own"
     claim(one, tmp_path / "run", carried)
     (tmp_path / "run" / "recipe.toml").write_text(recipes.dumps(one), encoding="utf-8")
-    assert earlier_run(str(carried), tmp_path / "run", True) is True
+    assert resume_from(str(carried), tmp_path / "run", True) is True
     claim(one, tmp_path / "run", True)
     with pytest.raises(ValueError, match="holds a run already"):
-        claim(one, tmp_path / "run", earlier_run(str(carried), tmp_path / "run", False))
+        claim(one, tmp_path / "run", resume_from(str(carried), tmp_path / "run", False))
 
 
 def test_what_is_kept_small_is_compressed_and_the_rest_is_not(tmp_path):

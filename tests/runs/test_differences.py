@@ -9,7 +9,7 @@ from tests.recipes.small import KINDS, recipe
 from tests.runs.conftest import STEPS
 from tests.runs.test_initial import tuned
 from zoo import runs
-from zoo.recipes.folder import adopted
+from zoo.recipes.folder import resolve_initial
 from zoo.runs.takeover import differences, prepared
 from zoo.tasks.parts.building import built
 from zoo.training import named_weights
@@ -93,7 +93,7 @@ def test_the_same_weights_compute_something_else(change):
 
 @pytest.mark.slow
 def test_a_difference_is_refused_before_the_data_are_read(base):
-    one, initial = adopted(tuned(base[0], "classifier", "model.activation=gelu", "model.num_heads=1"))
+    one, initial = resolve_initial(tuned(base[0], "classifier", "model.activation=gelu", "model.num_heads=1"))
     with pytest.raises(ValueError, match="would compute something else here") as refused:
         prepared(one, initial)
     told = str(refused.value)
@@ -115,7 +115,7 @@ def test_what_is_allowed_is_told_and_kept(base, tmp_path):
 @pytest.mark.slow
 def test_another_task_is_compared_where_both_have_layers(base):
     changes = ["embedding=tokens", "text.noise.rare=0", "model.activation=gelu"]
-    one, initial = adopted(recipe("tagger", *changes, training=STEPS | {"init": str(base[0])}))
+    one, initial = resolve_initial(recipe("tagger", *changes, training=STEPS | {"init": str(base[0])}))
     with pytest.raises(ValueError, match="feedforward.activation is relu there and gelu here") as refused:
         prepared(one, initial)
     assert "Classifier" not in str(refused.value)

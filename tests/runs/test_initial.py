@@ -12,7 +12,7 @@ from keras import ops
 from tests.recipes.small import recipe, write_corpus
 from tests.runs.conftest import STEPS
 from zoo import recipes, runs
-from zoo.recipes.folder import adopted
+from zoo.recipes.folder import resolve_initial
 from zoo.runs.takeover import prepared
 from zoo.tasks.parts.building import built
 from zoo.text import Tokenizer
@@ -122,7 +122,7 @@ def test_an_artefact_is_as_good_as_a_run(base, artefact, tmp_path):
     record = runs.train(tuned(artefact, freeze=["embedding"]), tmp_path / "run", base[1])["init"]
     assert record["new"] == [] and record["from"] == str(artefact)
     with pytest.raises(ValueError, match=r"has the versions 3 of an artefact. Name one, such as .*small/3\."):
-        adopted(tuned(artefact.parent))
+        resolve_initial(tuned(artefact.parent))
 
 
 WRONG = {  # what the recipe says -> the message, before any data are read
@@ -169,9 +169,9 @@ def test_what_does_not_fit_is_told_before_the_data_are_read(message, base, tmp_p
 
 @pytest.mark.slow
 def test_kept_vocabularies_decide_what_the_recipe_says_of_them(base):
-    one, initial = adopted(tuned(base[0], "classifier"))
+    one, initial = resolve_initial(tuned(base[0], "classifier"))
     assert one.text.vocab_size == 30 and initial.labels == ("HUM", "LOC", "NUM")
-    shorter, _ = adopted(
+    shorter, _ = resolve_initial(
         recipes.make({"name": "a", "task": "tag", "data": "tagged", "training": {"init": str(base[0])}})
     )
     assert shorter.text.vocab_size == 30, "the recipe said nothing of it"

@@ -7,8 +7,8 @@ import pytest
 
 from tests.recipes.small import recipe
 from zoo import recipes
-from zoo.recipes.files import merged
-from zoo.recipes.recipe import TABLES, allowed, plain
+from zoo.recipes.files import merge
+from zoo.recipes.recipe import TABLES, allowed_tables, plain
 from zoo.settings import data, kinds, table
 from zoo.tasks import TASKS
 
@@ -23,7 +23,7 @@ def tables():
     """{(place, table class)} of all that recipes may say, tables inside of tables too."""
     found = {}
     for task, kind in CHOICES:
-        for place, classes in allowed(settings_of(task, kind)).items():
+        for place, classes in allowed_tables(settings_of(task, kind)).items():
             for each in classes:
                 found.setdefault((place, each), []).append((task, kind))
     for (place, each), where in list(found.items()):
@@ -145,12 +145,12 @@ def attempts(place, each, name):
     for task, kind in dict.fromkeys(EVERY[(place, each)]):
         own = settings_of(task, kind)
         if not inside and tag:
-            own = merged(own, {first: {each.__struct_config__.tag_field: tag}})
-        own = reduce(merged, [NEEDED.get(key, {}), NEEDED.get(each.__name__, {})], own)
+            own = merge(own, {first: {each.__struct_config__.tag_field: tag}})
+        own = reduce(merge, [NEEDED.get(key, {}), NEEDED.get(each.__name__, {})], own)
         value = {name: another(table.fields(each)[name], None if name in REQUIRED else table.default(each, name))}
         for part in reversed(inside):
             value = {part: value}
-        yield own, merged(own, {first: value})
+        yield own, merge(own, {first: value})
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ def test_a_setting_that_needs_another_one_is_refused_without_it(kind, table_of, 
     of_the_layer = {"layer": "universal"} if first == "depth" else {}
     off = {"noise": {"candidates": 1, "rare": 0}} if first == "text" else {}
     with pytest.raises(ValueError, match=f"{table_of}={value} has no effect: it is read where "):
-        recipe(kind, **{first: merged(merged(of_the_layer, off), given)})
-    assert recipe(kind, **merged({first: merged(of_the_layer, given)}, NEEDED[table_of]))
+        recipe(kind, **{first: merge(merge(of_the_layer, off), given)})
+    assert recipe(kind, **merge({first: merge(of_the_layer, given)}, NEEDED[table_of]))
 
 
 def test_tables_are_frozen_and_equal_where_their_settings_are():

@@ -7,7 +7,7 @@ import pytest
 from tests.tasks import runs
 from tools import cli
 from zoo import recipes, scores
-from zoo.recipes import kept
+from zoo.recipes import evaluations
 from zoo.runs import evaluate, evaluation, open_run
 from zoo.tasks import TASKS
 
@@ -36,7 +36,7 @@ def evaluated(request, tmp_path_factory):
     one = runs.recipe(request.param, home)
     folder = runs.write(one, home / "run")
     found = evaluation(open_run(folder), "test")
-    kept.write(folder, one, "test", found)
+    evaluations.write(folder, one, "test", found)
     return one, folder, found
 
 
@@ -54,7 +54,7 @@ def test_each_score_has_an_interval(evaluated):
 @pytest.mark.release(but=1)
 def test_what_is_kept_gives_the_scores_again(evaluated):
     one, folder, found = evaluated
-    own = kept.read(folder, "test")
+    own = evaluations.read(folder, "test")
     assert (own["task"], own["count"], own["scores"]["count"]) == (one.task, *[found.scores["count"]] * 2)
     if one.task == "continue":
         again = scores.language_model(own["nats"], own["characters"], own["bytes"])
@@ -73,7 +73,7 @@ def test_what_is_kept_gives_the_scores_again(evaluated):
 @pytest.mark.release(but=1)
 def test_examples_are_grouped_by_length_or_label(evaluated):
     one, folder, found = evaluated
-    lengths = kept.read(folder, "test")["lengths"]
+    lengths = evaluations.read(folder, "test")["lengths"]
     inputs = one.job.read(one, "test")[0]
     if one.task in ("translate", "tag"):
         assert lengths == [len(text.split()) for text in inputs]
@@ -107,7 +107,7 @@ def test_the_command_scores_other_files(tmp_path, capsys):
     assert (found["task"], found["split"], found["count"]) == ("classify", "test", 7)
     answers = (folder / "test.others.tsv.hypotheses.txt").read_text().splitlines()
     assert found["accuracy"] == pytest.approx(100 * answers.count("fire") / 7)
-    assert kept.read(folder, "test.others.tsv")["references"] == ["fire"] * 7
+    assert evaluations.read(folder, "test.others.tsv")["references"] == ["fire"] * 7
     assert cli.main(["evaluate", str(folder), "--data", str(others)]) == 0
     table = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert table[0] == ["small,", "test"] and ["count", "7"] in table

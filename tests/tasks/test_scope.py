@@ -9,7 +9,7 @@ import pytest
 from tests.tasks import runs
 from tools import cli
 from zoo import recipes, scores
-from zoo.recipes import kept
+from zoo.recipes import evaluations
 from zoo.runs import evaluation, open_run, train
 from zoo.text import EOS
 
@@ -88,8 +88,8 @@ def test_recall_and_accuracy_in_scope_have_intervals(opened):
     assert found.scores["threshold"] == opened.threshold
     for name in ("out_of_scope_recall", "in_scope_accuracy", "accuracy"):
         assert found.scores[name] == own[name] and found.scores[f"{name}_interval"] == own[f"{name}_interval"]
-    kept.write(opened.directory, opened.recipe, "test", found)
-    again = kept.read(opened.directory, "test")
+    evaluations.write(opened.directory, opened.recipe, "test", found)
+    again = evaluations.read(opened.directory, "test")
     assert (again["scored_by"], again["options"]) == ("out_of_scope", {"label": "oos"})
     assert again["outputs"] == found.outputs
 

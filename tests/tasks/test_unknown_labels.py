@@ -9,7 +9,7 @@ from tools import cli, evaluate
 from zoo import recipes
 from zoo.data.formats import Examples
 from zoo.data.formats.unknown import alike_labels, mended_labels, say_unknown, unknown_labels
-from zoo.recipes.card import untaught
+from zoo.recipes.card import find_untaught
 from zoo.recipes.proposal import propose
 from zoo.runs import evaluation
 from zoo.runs.training import make_parts
@@ -122,14 +122,14 @@ def test_training_is_told_before_it_begins():
     job = TASKS["classify"]
     recipe = recipes.make({"name": "own", "task": "classify", **runs.SETTINGS["classify"], "data": {"corpus": "files"}})
     train, other = examples(["1.0", "0.0"]), examples(["1", "0"])
-    assert untaught(job, recipe, {"train": train, "valid": train, "test": train}) == []
-    (said,) = untaught(job, recipe, {"train": train, "valid": train, "test": other})
+    assert find_untaught(job, recipe, {"train": train, "valid": train, "test": train}) == []
+    (said,) = find_untaught(job, recipe, {"train": train, "valid": train, "test": other})
     assert said.startswith(
         "test: labels that the training does not have: '0' (1 time; the training has '0.0', the same"
     )
     with pytest.raises(ValueError, match="valid: labels .*It has none of the validation's"):
-        untaught(job, recipe, {"train": train, "valid": other})
-    (said,) = untaught(job, recipe, {"train": train, "valid": examples(["1.0", "rare"])})
+        find_untaught(job, recipe, {"train": train, "valid": other})
+    (said,) = find_untaught(job, recipe, {"train": train, "valid": examples(["1.0", "rare"])})
     assert said.startswith("valid: labels that the training does not have: 'rare' (1 time")
 
 

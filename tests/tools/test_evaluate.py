@@ -10,7 +10,7 @@ from tests.core.test_storage import strict
 from tests.recipes.small import recipe
 from tools import cli
 from zoo import recipes, runs
-from zoo.recipes import kept
+from zoo.recipes import evaluations
 from zoo.tasks.parts.task import Evaluation, Run
 
 SCORES = {"count": 2, "bleu": math.nan, "bleu_interval": [0.0, math.inf]}
@@ -89,11 +89,11 @@ def test_answers_to_other_examples_stay_beside_the_runs_own(run, monkeypatch):
         monkeypatch.setattr(runs, "evaluation", lambda *_, answered=answered, **__: answered)
         assert cli.main(["evaluate", str(run), "--split", "test", *options]) == 0
     names = ["test", "test.o.tsv", "test.of_27"]
-    assert kept.splits(run) == names and kept.shared_split([run]) == "test"
-    assert [kept.read(run, name)["outputs"][0] for name in names] == ["own", "new", "y"]
+    assert evaluations.splits(run) == names and evaluations.shared_split([run]) == "test"
+    assert [evaluations.read(run, name)["outputs"][0] for name in names] == ["own", "new", "y"]
     assert (run / "test.hypotheses.txt").read_text() == "own\nz\n"
     with pytest.raises(ValueError, match="--split test --data DATA"):
-        kept.read(run, "test.others.tsv")
+        evaluations.read(run, "test.others.tsv")
 
 
 def test_a_full_disk_leaves_the_scores_of_before(run, monkeypatch, capsys):

@@ -10,7 +10,7 @@ import pytest
 from tests.recipes.small import recipe
 from tests.tasks import runs
 from tools import cli, mistakes
-from zoo.recipes import kept
+from zoo.recipes import evaluations
 from zoo.runs import open_run
 from zoo.scores.mistakes import rank_mistakes
 from zoo.tasks.parts.task import Evaluation
@@ -26,7 +26,7 @@ def labelled(outputs, references, confidences):
 
 
 def test_labels_are_in_the_order_of_their_confidence():
-    found, wrong = kept.mistakes(*labelled(list("abcab"), list("bbbba"), [0.5, 0.9, None, 0.8, 0.6]), most=3)
+    found, wrong = evaluations.mistakes(*labelled(list("abcab"), list("bbbba"), [0.5, 0.9, None, 0.8, 0.6]), most=3)
     assert wrong == [3, 4, 0, 2] and found["wrong"] == 4 and found["measure"] is None
     assert [row["example"] for row in found["rows"]] == [4, 5, 1]
     assert found["rows"][0] == {
@@ -79,9 +79,9 @@ def test_every_task_shows_its_worst_answers(task, tmp_path, capsys):
     if task == "continue":
         assert all(row["input"] and row["input"] in "\n".join(runs.lines(task)[:9]) + "\n" for row in rows)
     else:
-        kept_there = kept.read(run, "test")
+        kept_there = evaluations.read(run, "test")
         for row in rows:
-            there = (kept_there[name][row["example"] - 1] for name in kept.TEXTS)
+            there = (kept_there[name][row["example"] - 1] for name in evaluations.TEXTS)
             assert list(there) == [row[name] for name in ("answer", "input", "reference")]
 
 

@@ -1,4 +1,4 @@
-"""Plain: recipes and run folders, read and checked without a framework, so that whatever is wrong is told at once.
+"""Plain: recipes and run folders, read and checked without a framework, so that errors come at once.
 
 `zoo.runs` trains what is read here.
 """

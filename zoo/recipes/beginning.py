@@ -3,19 +3,19 @@
 import os
 
 from zoo.hub.resolve import is_path
-from zoo.recipes.files import idle
+from zoo.recipes.files import idle_settings
 from zoo.recipes.folder import OF_VOCABULARIES, find_initial
-from zoo.recipes.recipe import allowed, plain
+from zoo.recipes.recipe import allowed_tables, plain
 from zoo.settings import table
 from zoo.settings.slots import SLOTS
 from zoo.tasks import TASKS
 
-GENTLE, STRONG = 5e-5, 3e-4  # learning rates of large and of small networks, from which they are interpolated
-AT, FALLS = 10e6, 0.5  # a network of 10 million weights has the strongest, and four times the weights half of a rate
-PASSES = ((5_000, 4), (20_000, 3))  # times that each example is seen, by how many examples there are at most
-FEWEST_PASSES, FEWEST = 2, 150  # passes where there are more, and steps at least
+GENTLE, STRONG = 5e-5, 3e-4  # the bounds of the learning rate, for large and for small networks
+AT, FALLS = 10e6, 0.5  # 10 million weights have the largest rate, and four times as many weights half the rate
+PASSES = ((5_000, 4), (20_000, 3))  # (largest number of examples, passes over them)
+FEWEST_PASSES, FEWEST = 2, 150  # passes where there are more examples, and the fewest steps
 CHECKS = 10  # validations of a training
-SHOWN = ("units", "num_layers", "num_heads", "hidden_units", "dropout")  # though they may be defaults
+SHOWN = ("units", "num_layers", "num_heads", "hidden_units", "dropout")  # written even where they are defaults
 
 
 def starter(task, network, own):
@@ -25,7 +25,7 @@ def starter(task, network, own):
         task: its name.
         network: the folder of a run, as `seqzoo train` and `seqzoo import` write it, or of an artefact's version, or
             the name of a model in a hub. The recipe keeps a name with its version, which is the same on every machine.
-        own: the starter of the task for the same data, of which the loss and the score of the validation are taken.
+        own: the starter of the task for the same data; its loss and the score of its validation are kept.
 
     Returns:
         (settings, table by table; notes).
@@ -37,13 +37,13 @@ def starter(task, network, own):
     if not is_path(network):
         network = f"{initial.directory.parent.name}@{initial.directory.name}"
     _check(task, initial)
-    there = plain(initial.recipe)
-    settings = {name: there[name] for name in ("text", "model", *SLOTS) if there.get(name)}
+    tables = plain(initial.recipe)
+    settings = {name: tables[name] for name in ("text", "model", *SLOTS) if tables.get(name)}
     if task == initial.recipe.task or initial.recipe.search and TASKS[task].sides == initial.recipe.job.sides:
-        settings |= {"search": there["search"]} if there.get("search") else {}
+        settings |= {"search": tables["search"]} if tables.get("search") else {}
     if TASKS[task].untrained:
         settings["loss"] = own["loss"]
-    settings = _readable({"name": task, "task": task} | settings)
+    settings = _select_effective({"name": task, "task": task} | settings)
     if "words" in own.get("text", {}):  # a rule of the data, and not of the vocabulary
         settings["text"] = settings.get("text", {}) | {"words": own["text"]["words"]}
     weights = initial.model.stat().st_size / 4
@@ -72,12 +72,12 @@ def steps(examples, batch_size):
 
 def _check(task, initial):
     """Refuse a network that the task cannot begin with."""
-    job, there = TASKS[task], initial.recipe.job
+    job, earlier = TASKS[task], initial.recipe.job
     readers = {name for name, each in TASKS.items() if each.sides == ("source",) and each.kind != "running"}
-    alike = readers if task in readers else {name for name, each in TASKS.items() if _writes_as(each, job)}
-    if there.name not in alike:
+    alike = readers if task in readers else {name for name, each in TASKS.items() if _has_same_sides(each, job)}
+    if earlier.name not in alike:
         raise ValueError(
-            f"--from: the network of {initial.directory} has learnt the task {there.name!r}, and {task} cannot begin "
+            f"--from: the network of {initial.directory} has learnt the task {earlier.name!r}, and {task} cannot begin "
             f"with it. Expected one of a task among {', '.join(sorted(alike))}, such as `seqzoo import` makes of "
             f"{'an encoder (BERT, MiniLM)' if task in readers else 'a network that writes (Marian, GPT-2)'}."
         )
@@ -89,39 +89,39 @@ def _check(task, initial):
         )
 
 
-def _writes_as(one, other):
+def _has_same_sides(one, other):
     return (one.sides, one.kind == "running") == (other.sides, other.kind == "running")
 
 
-def _readable(settings):
-    """Those that the task has a place for, that have an effect there, and that are not its defaults anyway."""
-    places = allowed(settings)
-    kept = {}
+def _select_effective(settings):
+    """The settings that the task has a place for, that have an effect there, and that are not its defaults."""
+    places = allowed_tables(settings)
+    selected = {}
     for where in (name for name in ("text", "model", *SLOTS, "loss", "search") if name in settings and name in places):
-        known = _class(where, places[where], settings[where])
-        kept[where] = settings[where] if known is None else _select_settings(known, settings[where], where)
-    whole = {name: settings[name] for name in ("name", "task")} | kept
-    for path in sorted(idle(whole), reverse=True):
+        known = _table_class(where, places[where], settings[where])
+        selected[where] = settings[where] if known is None else _select_settings(known, settings[where], where)
+    whole = {name: settings[name] for name in ("name", "task")} | selected
+    for path in sorted(idle_settings(whole), reverse=True):
         whole = table.without(whole, path)
-    return {name: value for name, value in whole.items() if name in kept and value}
+    return {name: value for name, value in whole.items() if name in selected and value}
 
 
-def _class(where, classes, own):
-    """The class of a table; None of a layer that is somebody's own."""
+def _table_class(where, classes, own):
+    """The class of a table; None for a layer of the user."""
     named = table.names(classes)
     field = classes[0].__struct_config__.tag_field
     return named.get(own.get(field)) if field in own else classes[0]
 
 
 def _select_settings(known, own, where):
-    """What a table says that is neither unknown there nor a default; its choice, always."""
+    """The settings of a table that its class knows and that are no defaults, and always its choice."""
     fields, field = table.fields(known), known.__struct_config__.tag_field
-    told = {field: own[field]} if field in own else {}
-    kept = OF_VOCABULARIES if where == "text" else ()  # which training.init decides
+    selected = {field: own[field]} if field in own else {}
+    vocabulary = OF_VOCABULARIES if where == "text" else ()  # training.init decides these
     for name, value in own.items():
-        if name in fields and name not in kept and (name in SHOWN or value != _default(known, name)):
-            told[name] = value
-    return told
+        if name in fields and name not in vocabulary and (name in SHOWN or value != _default(known, name)):
+            selected[name] = value
+    return selected
 
 
 def _default(known, name):

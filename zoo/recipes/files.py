@@ -6,9 +6,19 @@ from pathlib import Path
 
 import msgspec
 
-from zoo.recipes import carried
-from zoo.recipes.mixes import useless
-from zoo.recipes.recipe import TABLES, TEXTS, Recipe, allowed, homes, make, modules, plain, read_settings
+from zoo.recipes.checkpoint import SUFFIX, is_checkpoint, recipe_text
+from zoo.recipes.mixes import useless_settings
+from zoo.recipes.recipe import (
+    TABLES,
+    TEXTS,
+    Recipe,
+    allowed_tables,
+    hint_setting,
+    make,
+    named_modules,
+    plain,
+    read_settings,
+)
 from zoo.recipes.toml import toml
 from zoo.settings import occupants, table
 from zoo.settings.slots import SLOTS
@@ -16,7 +26,7 @@ from zoo.settings.training import Training
 from zoo.tasks.parts import corpora
 
 CATALOGUE = Path(__file__).parents[1] / "catalogue"  # the recipes that come with the zoo, and their scores
-SPLIT_WORDS = {"train", "training", "data", "examples", ""}  # which do not tell one file from another
+SPLIT_WORDS = {"train", "training", "data", "examples", ""}  # common names, which distinguish no file
 LONGEST_NAME = 40
 TAGS = {"data": "corpus", "model": "kind", "loss": "kind"} | dict.fromkeys(SLOTS, "layer")
 
@@ -24,8 +34,8 @@ TAGS = {"data": "corpus", "model": "kind", "loss": "kind"} | dict.fromkeys(SLOTS
 def parse(assignment):
     """The tables of a command line's "table.key=value": `{"training": {"steps": 100}}`.
 
-    The value is read as TOML reads it; what is no TOML is a text without quotation marks. The name of a table that has
-    a choice chooses: "attention=lsh".
+    The value is read as TOML; what is no TOML is a text without quotation marks. A table with a choice takes the name
+    of what is chosen: "attention=lsh".
 
     Raises:
         ValueError: there is no "=" or no such setting.
@@ -37,17 +47,18 @@ def parse(assignment):
     if key in TABLES and key not in TAGS:
         raise ValueError(f"expected {key}.KEY=VALUE, for {key} is a table; received {assignment!r}.")
     if first in TABLES and rest:
-        where = tuple(key.split("."))
+        path = tuple(key.split("."))
     elif first in TAGS:
-        where = (first, TAGS[first])
+        path = (first, TAGS[first])
     elif key in (*TEXTS, "extends", "imports"):
         return {key: _value(text) if key == "imports" else text}
     else:
         raise ValueError(
-            f"unknown setting {key!r}.{homes(key)} Expected table.key, where the table is one of {', '.join(TABLES)}."
+            f"unknown setting {key!r}.{hint_setting(key)} Expected table.key, where the table is one of "
+            f"{', '.join(TABLES)}."
         )
     value = _value(text)
-    for name in reversed(where):
+    for name in reversed(path):
         value = {name: value}
     return value
 
@@ -84,41 +95,41 @@ def load(recipe, overrides=(), imports=()):
         ValueError: there is no such recipe, recipes extend each other in a circle, or it is wrong (see `make`,
             `parse`).
     """
-    given = merged({"imports": list(imports)} if imports else {}, overridden(overrides))
-    told = _read_layers(recipe)
+    own = merge({"imports": list(imports)} if imports else {}, merge_overrides(overrides))
+    chain = _read_chain(recipe)
     occupants.bring(imports)
-    for each in [given] if isinstance(recipe, Recipe) else [*told, given]:
-        occupants.bring_named(modules(each))
-    return make(settled([*told, given]))
+    for each in [own] if isinstance(recipe, Recipe) else [*chain, own]:
+        occupants.bring_named(named_modules(each))
+    return make(combine_settings([*chain, own]))
 
 
 def load_for_training(recipe, overrides=(), imports=(), data=None):
-    """As `load`; what is trained on files that the recipe does not name itself has their name behind its own.
+    """As `load`; where the training files are not those that the recipe names, their name is added to the recipe's.
 
     So one recipe trained on two languages makes two models, and not two versions of one. A name among the overrides
-    stays.
+    stays as it is.
 
     Args:
         recipe, overrides, imports: as of `load`.
         data: where the data lie, as of `zoo.train`.
     """
-    overrides = list(overrides)  # which an iterator gives once
-    chosen, base = load(recipe, overrides, imports), _read_layers(recipe)
-    if "name" in overridden(overrides) or isinstance(data, dict) or carried.is_checkpoint(recipe):
-        return chosen
-    files = _listed(getattr(corpora.trained_on(chosen, data)[0].data, "train", ""))
-    told = settled(base).get("data", {})
-    if not files or files == _listed(told.get("train", "") if isinstance(told, dict) else ""):
-        return chosen
-    return msgspec.structs.replace(chosen, name=f"{chosen.name}-{_name_of(files[0])}")
+    overrides = list(overrides)  # an iterator can be read only once
+    loaded, chain = load(recipe, overrides, imports), _read_chain(recipe)
+    if "name" in merge_overrides(overrides) or isinstance(data, dict) or is_checkpoint(recipe):
+        return loaded
+    files = _as_list(getattr(corpora.trained_on(loaded, data)[0].data, "train", ""))
+    named = combine_settings(chain).get("data", {})
+    if not files or files == _as_list(named.get("train", "") if isinstance(named, dict) else ""):
+        return loaded
+    return msgspec.structs.replace(loaded, name=f"{loaded.name}-{_distinct_name(files[0])}")
 
 
-def _listed(paths):
+def _as_list(paths):
     return [each for each in ([paths] if isinstance(paths, str) else list(paths)) if each]
 
 
-def _name_of(path):
-    """What tells a file of examples from others: "vie" of vie_train.tsv, or the folder's name of vie/train.tsv."""
+def _distinct_name(path):
+    """The words that distinguish a file of examples: "vie" of vie_train.tsv, or the folder's name of vie/train.tsv."""
     place = Path(path.removeprefix("hf://").partition(":")[0] if path.startswith("hf://") else path).resolve()
     for part in (place.name if place.is_dir() else place.name.partition(".")[0], place.parent.name, "data"):
         words = [each for each in re.split(r"[\W_]+", part) if each.lower() not in SPLIT_WORDS]
@@ -127,44 +138,44 @@ def _name_of(path):
     return "data"
 
 
-def overridden(overrides):
-    """The tables that overrides come to, one after the other; each is "table.key=value", or a dict of tables."""
-    given = {}
+def merge_overrides(overrides):
+    """The tables of all overrides, of which later ones win; each is "table.key=value", or a dict of tables."""
+    settings = {}
     for each in overrides:
-        given = merged(given, parse(each) if isinstance(each, str) else each)
-    return given
+        settings = merge(settings, parse(each) if isinstance(each, str) else each)
+    return settings
 
 
-def _read_layers(recipe):
-    """The settings of what `load` takes, the extended ones first."""
+def _read_chain(recipe):
+    """A list with the settings of a recipe, as `load` takes it, behind those of the recipes that it extends."""
     if isinstance(recipe, Recipe):
         return [plain(recipe)]
     if isinstance(recipe, dict):
-        return _layers(recipe, Path("this recipe"))
+        return _follow_extends(recipe, Path("this recipe"))
     path = Path(recipe)
-    if path.suffix not in (".toml", carried.SUFFIX):
+    if path.suffix not in (".toml", SUFFIX):
         if str(recipe) not in names():
             raise ValueError(
                 f"unknown recipe {str(recipe)!r}.{table.hint(recipe, names())} `seqzoo list` shows those of the zoo; "
                 "one of your own is named by the path of its .toml file."
             )
         path = CATALOGUE / f"{recipe}.toml"
-    if not path.is_file() and not carried.is_checkpoint(path):
+    if not path.is_file() and not is_checkpoint(path):
         raise ValueError(
             f"there is no recipe {path}. Write one with `seqzoo new TASK DATA --out {path}`, "
             "or name one of the zoo's (`seqzoo list`)."
         )
-    return _layers(read(path), path)
+    return _follow_extends(read(path), path)
 
 
 def read(path):
-    """The settings of one file, in tables; of a checkpoint, which holds its recipe, those of it.
+    """The settings of one file, in tables; of a checkpoint those of the recipe that it holds.
 
     Raises:
-        ValueError: the file is not TOML, or cannot be read; or the checkpoint is none.
+        ValueError: the file is not TOML, or cannot be read; or it is no checkpoint.
     """
     try:
-        text = carried.recipe_of(path).decode() if carried.is_checkpoint(path) else path.read_text(encoding="utf-8-sig")
+        text = recipe_text(path).decode() if is_checkpoint(path) else path.read_text(encoding="utf-8-sig")
         settings = tomllib.loads(text)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}. Expected a recipe that may be read.") from error
@@ -178,19 +189,19 @@ def read_stored(path):
     return make(read(path))
 
 
-def _layers(own, path, before=()):
-    """What each file of a chain of `extends` says itself, the extended ones first; `own` are the settings of `path`."""
+def _follow_extends(own, path, before=()):
+    """The own settings of each file of a chain of `extends`, the extended ones first; `own` are those of `path`."""
     chain = (*before, path.resolve())
     if chain[-1] in before:
         circle = " -> ".join(str(each) for each in chain[chain.index(chain[-1]) :])
         raise ValueError(f"recipes extend each other in a circle: {circle}. Take one `extends` out.")
     if "extends" not in own:
         return [own]
-    base = _extended(path, own["extends"])
-    return [*_layers(read(base), base, chain), {key: value for key, value in own.items() if key != "extends"}]
+    base = _find_base(path, own["extends"])
+    return [*_follow_extends(read(base), base, chain), {key: value for key, value in own.items() if key != "extends"}]
 
 
-def _extended(path, base):
+def _find_base(path, base):
     """The file that `extends = base` in the file `path` means."""
     if not isinstance(base, str) or not base:
         raise ValueError(f"{path}: extends must be the name of a recipe or the path of a .toml; received {base!r}.")
@@ -205,50 +216,50 @@ def _extended(path, base):
         places = [path.with_name(f"{base}.toml"), CATALOGUE / f"{base}.toml"]
     existing = [each for each in places if each.is_file() and (len(places) == 1 or each.resolve() != path.resolve())]
     if not existing:
-        looked = " nor ".join(str(each) for each in places)
+        missing = " nor ".join(str(each) for each in places)
         raise ValueError(
-            f"{path} extends {base!r}, and there is no recipe {looked}.{table.hint(base, names())} "
+            f"{path} extends {base!r}, and there is no recipe {missing}.{table.hint(base, names())} "
             "Put the recipe beside the file, or name one of the zoo's (`seqzoo list`)."
         )
     return existing[0]
 
 
-def settled(layers):
-    """The settings that files and overrides come to, one after the other.
+def combine_settings(layers):
+    """The settings of files and overrides together, of which later ones win.
 
-    A setting that had its effect where it was given, and lost it by what a later one says, falls away with it. A
-    warm-up keeps its share of the steps where a later one says fewer steps and no warm-up.
+    A setting that a later layer leaves without effect is dropped, unless it had none where it was set. A warm-up keeps
+    its share of the steps where a later layer has fewer steps and no warm-up.
     """
     states = [{}]
     for own in layers:
-        states.append(_with_shorter_warmup(states[-1], merged(states[-1], own), own))
-    settings, given = states[-1], [_paths(own) for own in layers]
-    for path in idle(settings):
-        last = max((at for at, paths in enumerate(given) if path in paths), default=None)
-        if last is not None and last < len(layers) - 1 and path not in idle(states[last + 1]):
+        states.append(_with_shorter_warmup(states[-1], merge(states[-1], own), own))
+    settings, paths_of = states[-1], [_setting_paths(own) for own in layers]
+    for path in idle_settings(settings):
+        last = max((at for at, paths in enumerate(paths_of) if path in paths), default=None)
+        if last is not None and last < len(layers) - 1 and path not in idle_settings(states[last + 1]):
             settings = table.without(settings, path)
     return {key: value for key, value in settings.items() if value != {} or key not in TABLES}
 
 
 def _with_shorter_warmup(before, settings, own):
-    """`settings` with a warm-up of the same share of the steps, if `own` shortens the training and says no warm-up."""
-    said, told = _table(own, "training"), _table(before, "training")
-    steps, warmup, fewer = told.get("steps", Training().steps), told.get("warmup", 0), said.get("steps")
-    whole = all(type(each) is int and each > 0 for each in (steps, warmup, fewer))
-    if "warmup" in said or not whole or fewer >= steps:
+    """`settings` with a warm-up of the same share of the steps, if `own` shortens the training and has no warm-up."""
+    new, old = _table(own, "training"), _table(before, "training")
+    steps, warmup, fewer = old.get("steps", Training().steps), old.get("warmup", 0), new.get("steps")
+    are_counts = all(type(each) is int and each > 0 for each in (steps, warmup, fewer))
+    if "warmup" in new or not are_counts or fewer >= steps:
         return settings
-    return merged(settings, {"training": {"warmup": warmup * fewer // steps}})
+    return merge(settings, {"training": {"warmup": warmup * fewer // steps}})
 
 
 def _table(settings, where):
     own = settings.get(where, {})
     if isinstance(own, dict):
         return own
-    return {TAGS[where]: own} if where in TAGS else {}  # which is no table, as is told where it is read
+    return {TAGS[where]: own} if where in TAGS else {}  # it is no table, which reading it reports
 
 
-def _paths(settings):
-    """`{(table, ..., setting)}` of all that the tables say."""
+def _setting_paths(settings):
+    """`{(table, ..., setting)}` of all settings in the tables."""
     own = {where: _table(settings, where) for where in TABLES if where in settings}
 
     def inside(value, before):
@@ -260,37 +271,37 @@ def _paths(settings):
     return {path for path in inside(own, ()) if len(path) > 1}
 
 
-def idle(settings):
-    """`{(table, ..., setting)}` without effect in these settings; none where they are too wrong to say, `make` tells.
+def idle_settings(settings):
+    """`{(table, ..., setting)}` of the settings without effect; empty where `make` will refuse the settings as wrong.
 
-    Layers are named because they are asked for, so they do not count.
+    Layers do not count, for a layer that is named is wanted.
     """
     try:
-        places = allowed(settings)
+        places = allowed_tables(settings)
         own = {where: _table(settings, where) for where in TABLES if where in settings}
         read = {where: table.readable(places[where], own[where]) for where in own if where in places}
-        unread = _paths(own) - _paths(read)
+        unread = _setting_paths(own) - _setting_paths(read)
         recipe = read_settings({key: value for key, value in settings.items() if key not in own} | read)
-        return unread | {tuple(each.split(".")) for each in useless(recipe) if each not in SLOTS}
+        return unread | {tuple(each.split(".")) for each in useless_settings(recipe) if each not in SLOTS}
     except (KeyError, TypeError, ValueError):
         return set()
 
 
-def merged(base, own):
-    """`base` with `own` settings. A slot with another layer begins anew, other tables go on with what they have."""
+def merge(base, own):
+    """`base` with the settings of `own`. A slot with another layer loses its settings; other tables keep theirs."""
     result = dict(base)
     for key, value in own.items():
         if key in TAGS and not isinstance(value, dict):
             value = {TAGS[key]: value} if value else {}
-        before = result.get(key)
-        if key == "imports" and isinstance(value, list) and isinstance(before, list):
-            value = [*before, *(each for each in value if each not in before)]
-        if not isinstance(value, dict) or before is None:
+        old = result.get(key)
+        if key == "imports" and isinstance(value, list) and isinstance(old, list):
+            value = [*old, *(each for each in value if each not in old)]
+        if not isinstance(value, dict) or old is None:
             result[key] = value
             continue
-        before = _table(result, key) if key in TABLES else before
-        anew = key in SLOTS and value.get("layer", before.get("layer")) != before.get("layer")
-        result[key] = value if anew else merged(before, value) if isinstance(before, dict) else value
+        old = _table(result, key) if key in TABLES else old
+        is_other_layer = key in SLOTS and value.get("layer", old.get("layer")) != old.get("layer")
+        result[key] = merge(old, value) if isinstance(old, dict) and not is_other_layer else value
     return result
 
 

@@ -1,4 +1,4 @@
-"""Run folders: what is in one, whether it is what it is asked for, and which one a training begins with."""
+"""Run folders: the files of one, checks of what it is used for, and the run that a training begins with."""
 
 import dataclasses
 import hashlib
@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import structs
 
 from zoo.hub import resolve
-from zoo.recipes.carried import RECIPE, content, is_checkpoint
+from zoo.recipes.checkpoint import RECIPE, is_checkpoint, read_file
 from zoo.recipes.files import read_stored
 from zoo.recipes.recipe import make, plain
 from zoo.settings import table
@@ -20,7 +20,7 @@ SCOPE = "scope.json"
 SHORTLIST = "shortlist.npz"  # of an imported translator, or of an artefact
 MODEL, MANIFEST, RECORD = "model.keras", "manifest.json", "init.json"
 CARD, METRICS, SUMMARY = "data.json", "metrics.csv", "training.json"
-# What decides a vocabulary, of the settings in [text]; the others say how texts are read.
+# The settings in [text] that decide a vocabulary; the others say how texts are read.
 OF_VOCABULARIES = (
     "vocab_size",
     "pieces",
@@ -51,10 +51,10 @@ def check_run(directory):
         ValueError: the directory holds no finished run.
     """
     directory = Path(directory)
-    _demand(directory, "recipe.toml")
+    _require(directory, "recipe.toml")
     recipe = read_stored(directory / "recipe.toml")
     labels, scope = [LABELS] * recipe.job.labelled, [SCOPE] * has_threshold(recipe)
-    _demand(directory, "model.keras", *tokenizer_names(recipe), *labels, *scope)
+    _require(directory, "model.keras", *tokenizer_names(recipe), *labels, *scope)
     return recipe
 
 
@@ -77,7 +77,7 @@ def check_ensemble(directories, recipes):
     """Refuse runs that cannot answer together: they need one task that writes, and the same vocabularies.
 
     Raises:
-        ValueError: what does not fit, in words.
+        ValueError: the runs do not fit; the message says how.
     """
     first, directory = recipes[0], directories[0]
     if first.search is None or len(first.job.sides) != 2:
@@ -110,25 +110,25 @@ def carried_files(recipe):
 
 
 def claim(recipe, directory, resume):
-    """Refuse to overwrite a run, to continue one with other settings, or a place where no folder can be.
+    """Refuse to overwrite a run, to continue one with other settings, and a place where no folder can be.
 
     Args:
         recipe: of the training.
         directory: where its run is to be.
-        resume: whether the run that is there goes on; or the path of the checkpoint from which it does.
+        resume: whether the run in the directory is continued; or the path of the checkpoint to continue from.
     """
     _check_place(directory)
-    there = (directory / RECIPE).is_file()
-    if there and resume is not True:
+    exists = (directory / RECIPE).is_file()
+    if exists and resume is not True:
         raise ValueError(
             f"{directory} holds a run already. Continue it with --resume, choose another --out, or remove it."
         )
-    if not there:
+    if not exists:
         refuse_others(directory, (*carried_files(recipe), MODEL, SUMMARY))
-    earlier = directory / RECIPE if there else resume
+    earlier = directory / RECIPE if exists else resume
     if isinstance(earlier, bool):
         return
-    settings, stored = (dict(_flat(plain(each))) for each in (recipe, read_stored(earlier)))
+    settings, stored = (dict(_flatten(plain(each))) for each in (recipe, read_stored(earlier)))
     changed = [
         f"{key} ({stored.get(key)!r} there, {settings.get(key)!r} here)"
         for key in settings | stored
@@ -136,18 +136,18 @@ def claim(recipe, directory, resume):
     ]
     if changed:
         raise ValueError(
-            f"the run in {directory if there else earlier} was started with other settings: {', '.join(changed)}. "
+            f"the run in {directory if exists else earlier} was started with other settings: {', '.join(changed)}. "
             "Resume it with its own, or choose another --out."
         )
 
 
-def earlier_run(recipe, directory, resume):
-    """`resume` as `claim` has it: the path of a checkpoint that is named as the recipe, unless its run is there.
+def resume_from(recipe, directory, resume):
+    """The `resume` of `claim`: the checkpoint that is passed as the recipe, unless its run is in the directory.
 
     Args:
         recipe: as of `zoo.recipes.load`.
         directory: where the run is to be.
-        resume: whether a run that is there goes on.
+        resume: whether a run in the directory is continued.
     """
     if not is_checkpoint(recipe) or (resume and (directory / RECIPE).is_file()):
         return resume
@@ -158,29 +158,29 @@ def check_same_data(run, card):
     """Refuse to go on with other examples than those that a run, or a checkpoint that was carried here, began with.
 
     Raises:
-        ValueError: likewise, with the parts that differ.
+        ValueError: some splits differ; the message names them.
     """
-    known = json.loads(content(run, CARD) or "{}").get("sha256", {})
-    others = [split for split, digest in known.items() if card["sha256"][split] != digest]
-    if others:
-        told = ", ".join(f"{split} ({known[split][:12]} there, {card['sha256'][split][:12]} here)" for split in others)
+    known = json.loads(read_file(run, CARD) or "{}").get("sha256", {})
+    changed = [split for split, digest in known.items() if card["sha256"][split] != digest]
+    if changed:
+        digests = [f"{split} ({known[split][:12]} there, {card['sha256'][split][:12]} here)" for split in changed]
         raise ValueError(
             f"the training of {run} cannot go on with these data: the examples have another SHA-256 than those that it "
-            f"began with: {told}. Bring the former ones back, or choose another --out and begin anew."
+            f"began with: {', '.join(digests)}. Bring the former ones back, or choose another --out and begin anew."
         )
 
 
 def _check_place(directory):
-    """Refuse what is a file, or lies in one, or where nothing may be written."""
-    there = next(each for each in (directory.absolute(), *directory.absolute().parents) if each.exists())
-    if not there.is_dir():
-        raise ValueError(f"a run is a folder, and {there} is a file. Choose another --out.")
-    if not os.access(there, os.W_OK):
-        raise ValueError(f"the run {directory} cannot be written, for nothing may be written in {there}.")
+    """Refuse a path that is a file, or lies in one, or where nothing may be written."""
+    existing = next(each for each in (directory.absolute(), *directory.absolute().parents) if each.exists())
+    if not existing.is_dir():
+        raise ValueError(f"a run is a folder, and {existing} is a file. Choose another --out.")
+    if not os.access(existing, os.W_OK):
+        raise ValueError(f"the run {directory} cannot be written, for nothing may be written in {existing}.")
 
 
 def refuse_others(directory, names):
-    """Refuse a folder without a run where files of somebody's, such as data.json, would be written over."""
+    """Refuse a folder without a run where a training would write over files such as data.json."""
     others = [name for name in names if (directory / name).exists()]
     if others:
         raise ValueError(
@@ -189,22 +189,22 @@ def refuse_others(directory, names):
         )
 
 
-def _flat(settings, before=""):
+def _flatten(settings, before=""):
     """("table.setting", value) of all settings."""
     for key, value in settings.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{before}{key}.")
+            yield from _flatten(value, f"{before}{key}.")
         else:
             yield f"{before}{key}", value
 
 
-def _demand(directory, *names, said=None):
-    """Refuse a folder without these files; the message begins with what is `said`."""
+def _require(directory, *names, message=None):
+    """Refuse a folder without these files; the error begins with the message."""
     missing = [name for name in names if not (directory / name).is_file()]
     if missing:
-        there = "it is a file" if directory.is_file() else "there is no such folder"
-        why = f"it lacks {', '.join(missing)}" if directory.is_dir() else there
-        raise ValueError(f"{said or f'{directory} is not a finished run'}: {why}. {remedy(directory)}")
+        absent = "it is a file" if directory.is_file() else "there is no such folder"
+        reason = f"it lacks {', '.join(missing)}" if directory.is_dir() else absent
+        raise ValueError(f"{message or f'{directory} is not a finished run'}: {reason}. {remedy(directory)}")
 
 
 def remedy(directory):
@@ -238,14 +238,14 @@ class Initial:
         return self.directory / MODEL
 
     def digest(self):
-        """sha256 of all that is taken from it."""
-        total = hashlib.sha256()
+        """sha256 of the model and the tokenizers."""
+        digest = hashlib.sha256()
         for path in (self.model, *self.tokenizers.values()):
-            total.update(path.read_bytes())
-        return total.hexdigest()
+            digest.update(path.read_bytes())
+        return digest.hexdigest()
 
 
-def adopted(recipe):
+def resolve_initial(recipe):
     """(the recipe as it is trained, its `Initial` or None).
 
     Where vocabularies are kept, the settings in [text] that decide them are those of the initial run.
@@ -273,64 +273,64 @@ def adopted(recipe):
     return make(plain(structs.replace(recipe, text=_keep_vocabularies(recipe.text, initial)))), initial
 
 
-def _of_hub(place, asked):
-    """The folder of the model of this name, with all its files; None of a path."""
+def _fetch_model(place, setting):
+    """The folder of the model of this name, with all its files; None if it is a path."""
     if resolve.is_path(place):
         return None
     try:
         return resolve.fetch(place, "all")
     except ValueError as error:
-        raise ValueError(f"{asked}: there is no folder {place}, and {error}") from error
+        raise ValueError(f"{setting}: there is no folder {place}, and {error}") from error
 
 
 def _keep_vocabularies(text, initial):
     """The `[text]` of a recipe with the vocabularies of the initial run."""
-    known = initial.recipe.text
-    kept = {}
+    initial_text = initial.recipe.text
+    vocabulary = {}
     for name in OF_VOCABULARIES:
-        if name not in table.fields(type(text)) or not hasattr(known, name):
+        if name not in table.fields(type(text)) or not hasattr(initial_text, name):
             continue
-        own, there = getattr(text, name), getattr(known, name)
-        if own not in (there, table.default(type(text), name)):
+        own, earlier = getattr(text, name), getattr(initial_text, name)
+        if own not in (earlier, table.default(type(text), name)):
             raise ValueError(
                 f"text.{name}={own!r} has no effect: the vocabularies of {initial.directory} are kept, where it is "
-                f'{there!r}. Leave it out, or take training.vocabulary = "map".'
+                f'{earlier!r}. Leave it out, or take training.vocabulary = "map".'
             )
-        kept[name] = there
-    return structs.replace(text, **kept)
+        vocabulary[name] = earlier
+    return structs.replace(text, **vocabulary)
 
 
-def find_initial(place, asked="training.init"):
+def find_initial(place, setting="training.init"):
     """The `Initial` of the folder of a finished run or of an artefact's version, or of the model of this name.
 
     Raises:
-        ValueError: it is none of these; the message begins with what was `asked`.
+        ValueError: it is none of these; the message begins with the setting.
         zoo.hub.HubError: the model cannot be downloaded.
     """
-    directory = _of_hub(place, asked) or Path(place)
+    directory = _fetch_model(place, setting) or Path(place)
     if not directory.is_dir():
         raise ValueError(
-            f"{asked}: there is no folder {directory}. Expected that of a finished run, such as runs/NAME, or of "
+            f"{setting}: there is no folder {directory}. Expected that of a finished run, such as runs/NAME, or of "
             "an artefact's version, such as artefacts/NAME/1."
         )
     versions = sorted(int(each.name) for each in directory.iterdir() if each.name.isdigit() and each.is_dir())
     if versions and not (directory / MODEL).is_file():
         raise ValueError(
-            f"{asked}: {directory} has the versions {', '.join(map(str, versions))} of an artefact. Name one, "
+            f"{setting}: {directory} has the versions {', '.join(map(str, versions))} of an artefact. Name one, "
             f"such as {directory / str(versions[-1])}."
         )
-    said = f"{asked}: {directory} is neither a finished run nor an artefact"
-    _demand(directory, "recipe.toml", MODEL, said=said)
+    message = f"{setting}: {directory} is neither a finished run nor an artefact"
+    _require(directory, "recipe.toml", MODEL, message=message)
     try:
         recipe = read_stored(directory / "recipe.toml")
     except ValueError as error:
-        raise ValueError(f"{asked}: {directory}/recipe.toml cannot be read: {error}") from error
-    _demand(directory, *tokenizer_names(recipe), said=said)
+        raise ValueError(f"{setting}: {directory}/recipe.toml cannot be read: {error}") from error
+    _require(directory, *tokenizer_names(recipe), message=message)
     if not recipe.job.labelled:
         return Initial(directory, recipe, ())
     if (directory / LABELS).is_file():
         return Initial(directory, recipe, read_labels(directory))
-    _demand(directory, MANIFEST, said=said)
+    _require(directory, MANIFEST, message=message)
     manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
     return Initial(directory, recipe, tuple(manifest["labels"]))
 
@@ -341,7 +341,7 @@ def check_unchanged(initial, run):
     Raises:
         ValueError: its files are not those that the run began with.
     """
-    record = content(run, RECORD) if initial else None
+    record = read_file(run, RECORD) if initial else None
     if record and json.loads(record)["sha256"] != initial.digest():
         raise ValueError(
             f"the run in {run} began with weights and vocabularies of {initial.directory}, and these files have "

@@ -11,7 +11,7 @@ from zoo.scores.texts import has_tokenizer
 UNKNOWN = "und"  # ISO 639's code of a language that is not determined
 LOOKED_AT = 1_000  # texts whose letters are counted
 SCRIPTS = {"HIRAGANA": "ja", "KATAKANA": "ja", "HANGUL": "ko", "CJK": "zh"}  # that BLEU needs to know; ja before zh
-CODES = dict(  # of the names that are no codes of two letters
+CODES = dict(  # of names, and of codes of three letters
     zip(
         "cmn deu eng fra ger ita jpn kor por rus spa zho "
         "arabic bengali chinese czech danish dutch english finnish french german greek hebrew hindi hungarian "
@@ -33,7 +33,7 @@ SIDES = ("source", "target")
 
 
 def guess(files, columns, inputs, answers):
-    """`{"source_language": code, "target_language": code}`; the target's is "und" where nothing tells it.
+    """`{"source_language": code, "target_language": code}`; the target's is "und" where it is not found.
 
     Args:
         files: the paths of the training files.
@@ -51,7 +51,7 @@ def guess(files, columns, inputs, answers):
 
 
 def notes(target):
-    """What is worth saying of the language that is written."""
+    """Notes on how BLEU scores the language that is written."""
     if target == UNKNOWN:
         return ["the language of the targets is not known; BLEU cuts words as in most languages"]
     if not has_tokenizer(target):
@@ -60,11 +60,11 @@ def notes(target):
 
 
 def of_codes(source, target):
-    """`{"source_language", "target_language"}` of codes such as de, deu or deu_Latn; {} where the target is none, or
-    BLEU cannot cut it. A source that is none, such as a group of languages, is not determined."""
-    found = [re.fullmatch("([a-z]{2,3})(?:[_-][A-Z][A-Za-z]+)?", str(code)) for code in (source, target)]
-    codes = [THREE.get(each[1], each[1]) if each else UNKNOWN for each in found]
-    if not found[1] or not has_tokenizer(codes[1]):
+    """`{"source_language", "target_language"}` of codes such as de, deu or deu_Latn; {} where the target is no
+    code, or BLEU cannot cut it into words. A source that is no code, such as a group of languages, becomes "und"."""
+    matches = [re.fullmatch("([a-z]{2,3})(?:[_-][A-Z][A-Za-z]+)?", str(code)) for code in (source, target)]
+    codes = [THREE.get(each[1], each[1]) if each else UNKNOWN for each in matches]
+    if not matches[1] or not has_tokenizer(codes[1]):
         return {}
     return {f"{side}_language": code for side, code in zip(SIDES, codes, strict=True)}
 

@@ -10,9 +10,9 @@ from zoo.data import formats
 from zoo.data.formats.base import quantity
 from zoo.data.formats.names import normal
 from zoo.recipes import beginning, languages
-from zoo.recipes.card import mended, notes as left_out, say_rules_off, untaught
-from zoo.recipes.files import overridden, settled
-from zoo.recipes.recipe import TEXTS, allowed, make
+from zoo.recipes.card import describe_omissions, find_untaught, mend_labels, say_rules_off
+from zoo.recipes.files import combine_settings, merge_overrides
+from zoo.recipes.recipe import TEXTS, allowed_tables, make
 from zoo.recipes.toml import comment, line, toml
 from zoo.scores.entities import choose_rules, say_rules
 from zoo.settings import table
@@ -22,22 +22,22 @@ from zoo.tasks.parts import corpora
 from zoo.tasks.parts.vocabularies import decomposed
 
 SPLITS = {"train": ("train", "training"), "valid": ("valid", "val", "dev", "validation"), "test": ("test", "eval")}
-UPDATES = 30  # times that a training sees each example, within the bounds below
+PASSES = 30  # times that a training sees each example, within the bounds below
 FEWEST, MOST = 200, 6_000  # steps
 LOOKED_AT = 200_000  # examples that are read to choose sizes
-OUT_OF_SCOPE = ("oos", "ood", "out_of_scope", "out_of_domain")  # names of a label, in small letters and with "_"
+OUT_OF_SCOPE = ("oos", "ood", "out_of_scope", "out_of_domain")  # normalised names of a label
 
 
-def propose(task, files, name, given=(), network=None):
+def propose(task, files, name, overrides=(), network=None):
     """(settings, notes) of a recipe that trains as it is.
 
     Args:
         task: the name of a task.
-        files: their paths. Which split a file belongs to is told by its name (train, valid or dev, test); the others
+        files: their paths. The name of a file says to which split it belongs (train, valid or dev, test); the others
             are for training.
         name: of the recipe.
-        given: settings that are decided already, as `zoo.recipes.load` takes overrides. What they say of columns,
-            format and encoding decides how the files are read.
+        overrides: settings that are decided already, as `zoo.recipes.load` takes them. Their columns, format and
+            encoding decide how the files are read.
         network: the folder of a run or an artefact's version, or the model, with which the training begins, see
             `zoo.recipes.beginning`.
 
@@ -51,23 +51,25 @@ def propose(task, files, name, given=(), network=None):
     for file, real in zip(files, places, strict=True):
         if places.count(real) > 1:
             raise ValueError(f"{file} is given twice, by its name or by a link to it. Name each file once.")
-    job, given = TASKS[task], overridden(given)
-    splits, said = by_split([str(each) for each in files]), given.get("data", {})
+    job, overrides = TASKS[task], merge_overrides(overrides)
+    splits, data_overrides = group_by_split([str(each) for each in files]), overrides.get("data", {})
     if "train" not in splits:
         raise ValueError(
             f"None of the files is for training: {', '.join(map(str, files))}. Name the training file, too."
         )
-    encoding = {key: said[key] for key in ("encoding", "encodings") if key in said}
-    reading = encoding | {"rules_off": table.read("data", job.data[:1], said | {"corpus": "files"}).rules_off}
-    asked = reading | {key: said[key] for key in ("format", "columns") if said.get(key)}
-    detected, kind = _detected(job, splits["train"], asked)
-    told = {"format": detected.format}
+    encoding = {key: data_overrides[key] for key in ("encoding", "encodings") if key in data_overrides}
+    rules_off = table.read("data", job.data[:1], data_overrides | {"corpus": "files"}).rules_off
+    options = encoding | {"rules_off": rules_off}
+    chosen = {key: data_overrides[key] for key in ("format", "columns") if data_overrides.get(key)}
+    detected, kind = _detect(job, splits["train"], options | chosen)
+    layout = {"format": detected.format}
     if detected.columns:
-        told["columns"] = asked.get("columns", {}) | detected.columns | _header(detected, asked.get("columns", {}))
-    train = formats.read(splits["train"], kind, **told, **reading)
+        columns = chosen.get("columns", {})
+        layout["columns"] = columns | detected.columns | _header(detected, columns)
+    train = formats.read(splits["train"], kind, **layout, **options)
     data = {"corpus": "files"} | {key: own[0] if len(own) == 1 else own for key, own in splits.items()}
-    data |= told | encoding
-    if not (data | said).get("test"):
+    data |= layout | encoding
+    if not (data | data_overrides).get("test"):
         data["test_share"] = 0.1
     if job.between_languages:
         data |= languages.guess(splits["train"], detected.columns or {}, train.inputs, train.answers)
@@ -78,31 +80,32 @@ def propose(task, files, name, given=(), network=None):
     }
     if network is None and job.untrained:
         raise ValueError(job.untrained)
-    starter, begins = _starter(job, train, given), []
+    starter, network_notes = _starter(job, train, overrides), []
     if network is not None:
-        starter, begins = beginning.starter(task, network, starter)
-    settings = settled([settings | {"data": data} | merged(sizes(job, starter, train, network), starter), given])
-    parts = mended(job, make(settings), _parts(settings, train))
-    settings = settled([settings, _scope(job, parts) | _context(settings, parts), given])
+        starter, network_notes = beginning.starter(task, network, starter)
+    starter = merge_tables(sizes(job, starter, train, network), starter)
+    settings = combine_settings([settings | {"data": data} | starter, overrides])
+    parts = mend_labels(job, make(settings), _read_splits(settings, train))
+    settings = combine_settings([settings, _scope(job, parts) | _context(settings, parts), overrides])
     notes = [
         f"{detected.format}: {detected.why}" if detected.why else detected.format,
-        *_columns(detected),
-        *_counted(job, mended(job, make(settings), {"train": train})["train"]),
+        *_describe_columns(detected),
+        *_describe_counts(job, mend_labels(job, make(settings), {"train": train})["train"]),
     ]
     notes += [
         *say_rules_off(make(settings).data),
         *job.notes(train),
-        *left_out(parts),
-        *untaught(job, make(settings), parts),
+        *describe_omissions(parts),
+        *find_untaught(job, make(settings), parts),
     ]
     if label := settings.get("scope", {}).get("label"):
         notes.append(f"{label!r} is the label of texts that are out of scope; see [scope]")
-    return settings, notes + begins + languages.notes(settings["data"].get("target_language"))
+    return settings, notes + network_notes + languages.notes(settings["data"].get("target_language"))
 
 
-def _starter(job, train, given):
-    """What a task begins with, by the kind of model that is given; a rate that suits another kind is not kept."""
-    model = given.get("model", {})
+def _starter(job, train, overrides):
+    """The task's starter for the kind of model that overrides choose; a rate that suits another kind is left out."""
+    model = overrides.get("model", {})
     kind = model.get("kind") if isinstance(model, dict) else model
     starter = job.starter(train, kind)
     if kind and starter.get("model", {}).get("kind", kind) != kind:
@@ -110,24 +113,24 @@ def _starter(job, train, given):
     return starter
 
 
-def _detected(job, files, asked):
-    """(what is detected, the kind of examples): of the other kind that a task takes where it is none of the first."""
+def _detect(job, files, options):
+    """(what is detected, the kind of examples): the task's other kind where the files have none of its first kind."""
     try:
-        return formats.detect(files, job.kind, **asked), job.kind
+        return formats.detect(files, job.kind, **options), job.kind
     except ValueError:
         if job.other_kind:
             with contextlib.suppress(ValueError):
-                return formats.detect(files, job.other_kind, **asked), job.other_kind
+                return formats.detect(files, job.other_kind, **options), job.other_kind
         raise
 
 
 def _header(detected, columns):
-    """Whether line 1 holds names, where columns are numbers: else every file would be looked at for itself."""
+    """`{"header": whether line 1 holds names}` where columns are numbers: else it would be detected file by file."""
     numbered = any(str(column).isdigit() for column in (*columns.values(), *detected.columns.values()))
     return {"header": detected.details["header"]} if numbered and detected.format in ("csv", "tsv") else {}
 
 
-def _parts(settings, whole):
+def _read_splits(settings, whole):
     """`{split: Examples}`, as the training and the evaluation will read them.
 
     Raises:
@@ -138,7 +141,7 @@ def _parts(settings, whole):
 
 
 def _scope(job, parts):
-    """`[scope]`, where a label is named as that of texts out of scope are.
+    """`[scope]`, where a label has one of the names in `OUT_OF_SCOPE`.
 
     A threshold is chosen on such texts of the validation; those of the training are learnt as a label of their own.
     """
@@ -152,12 +155,12 @@ def _scope(job, parts):
 
 def _context(settings, parts):
     """A shorter context for running text of which a part has fewer characters than a window has."""
-    own = settings.get("model", {}).get("context")
-    if not own:
+    context = settings.get("model", {}).get("context")
+    if not context:
         return {}
     known = set(parts["train"].inputs[0])
     shortest = min(_characters(part.inputs[0], known) for part in parts.values())
-    return {"model": {"context": shortest}} if shortest < own else {}
+    return {"model": {"context": shortest}} if shortest < context else {}
 
 
 def _characters(text, known):
@@ -165,12 +168,12 @@ def _characters(text, known):
     return sum(one in known or before in known for before, one in zip("\n" + text, text, strict=False))
 
 
-def by_split(files):
+def group_by_split(files):
     """`{"train": [...], "valid": [...], "test": [...]}` of files, by the words in their names."""
     paths = {}
     for path in files:
         words = re.split(r"[^a-z]+", Path(path).name.lower()) if not path.startswith("hf://") else path.split(":")
-        split = next((name for name, said in SPLITS.items() if set(words) & set(said)), "train")
+        split = next((name for name, names in SPLITS.items() if set(words) & set(names)), "train")
         paths.setdefault(split, []).append(path)
     return {name: paths[name] for name in SPLITS if name in paths}
 
@@ -183,31 +186,31 @@ def sizes(job, starter, train, network=None):
             if job.kind == "running"
             else {"training": beginning.steps(len(train), starter["training"]["batch_size"])}
         )
-    texts, said = job.texts(train.inputs, train.answers), starter.get("text", {})
-    text = {"vocab_size": _vocabulary(texts[0], said)}
+    texts, text_settings = job.texts(train.inputs, train.answers), starter.get("text", {})
+    text = {"vocab_size": _vocabulary_size(texts[0], text_settings)}
     if len(texts) > 1:
-        text["target"] = {"vocab_size": _vocabulary(texts[1], said.get("target", {}))}
+        text["target"] = {"vocab_size": _vocabulary_size(texts[1], text_settings.get("target", {}))}
     if job.kind == "running":
         return {"text": text}
     batch = starter["training"]["batch_size"]
-    steps = min(MOST, max(FEWEST, UPDATES * len(train) // batch))
+    steps = min(MOST, max(FEWEST, PASSES * len(train) // batch))
     every = max(1, steps // 10)
     training = {"steps": every * 10, "validate_every": every, "warmup": every}
     return {"text": text, "training": training}
 
 
-def merged(base, own):
-    """`base` with `own`, table by table."""
+def merge_tables(base, own):
+    """`base` with the settings of `own`, table by table."""
     result = dict(base)
     for key, value in own.items():
-        result[key] = merged(result.get(key, {}), value) if isinstance(value, dict) else value
+        result[key] = merge_tables(result.get(key, {}), value) if isinstance(value, dict) else value
     return result
 
 
-def _vocabulary(texts, said):
+def _vocabulary_size(texts, settings):
     """A size that the texts fill: all characters; words that occur twice; half as many subwords as there are words."""
-    texts, pieces = texts[:LOOKED_AT], said.get("pieces", "unigram")
-    if said.get("normalization") == "nfd":
+    texts, pieces = texts[:LOOKED_AT], settings.get("pieces", "unigram")
+    if settings.get("normalization") == "nfd":
         texts = list(map(decomposed, texts))
     if pieces == "char":
         return len(set().union(*texts)) + 8
@@ -218,13 +221,14 @@ def _vocabulary(texts, said):
     return min(16_000, max(2 * letters + 20, 200, len(counts) // 2))
 
 
-def _columns(detected):
-    """Which column was taken for what, where the files have columns."""
-    told = ", ".join(f"{role}: {column!r}" for role, column in detected.columns.items())
-    return [told] if told and detected.format != "lines" else []
+def _describe_columns(detected):
+    """A note that says which column has which role, where the files have columns."""
+    columns = ", ".join(f"{role}: {column!r}" for role, column in detected.columns.items())
+    return [columns] if columns and detected.format != "lines" else []
 
 
-def _counted(job, train):
+def _describe_counts(job, train):
+    """Notes that say how many examples and labels the training has."""
     if job.kind == "running":
         return [f"{len(train.inputs[0]):,} characters"]
     notes = [quantity(len(train), "example")]
@@ -245,7 +249,7 @@ def commented(settings, notes=()):
         ValueError: the settings are no recipe.
     """
     make(settings)
-    places, lines = allowed(settings), list(map(comment, notes))
+    places, lines = allowed_tables(settings), list(map(comment, notes))
     lines += [line(key, value, TEXTS.get(key, "")) for key, value in settings.items() if key not in places]
     for name, classes in places.items():
         if name in settings:
@@ -269,15 +273,15 @@ def _table(where, classes, settings):
 
 
 def _explain_choice(own, classes):
-    """What a table that was chosen is, and what else could have been."""
+    """The meaning of the chosen kind of a table, and the other kinds."""
     others = [name for name in table.names(classes) if name != own.__struct_config__.tag]
-    return _or(own.__doc__.splitlines()[0].rstrip("."), others)
+    return _with_alternatives(own.__doc__.splitlines()[0].rstrip("."), others)
 
 
 def _meaning(kind, value):
-    """What a setting means, and what else it could be where it is chosen from a few words."""
-    return _or(table.meaning(kind), [each for each in choices(kind) if each != value])
+    """The meaning of a setting, and its other values where it is chosen from a few words."""
+    return _with_alternatives(table.meaning(kind), [each for each in choices(kind) if each != value])
 
 
-def _or(said, others):
-    return f"{said}; or {', '.join(others)}" if others else said
+def _with_alternatives(meaning, others):
+    return f"{meaning}; or {', '.join(others)}" if others else meaning

@@ -5,7 +5,7 @@ import sys
 
 import msgspec
 
-from zoo.recipes.mixes import useless, wrong_mix
+from zoo.recipes.mixes import useless_settings, wrong_mix
 from zoo.settings import occupants, table
 from zoo.settings.slots import SLOTS
 from zoo.settings.training import Training
@@ -66,7 +66,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
         return self.data.languages
 
 
-def allowed(settings):
+def allowed_tables(settings):
     """`{table: (the classes that may stand there, the default first)}` of the task and model that settings name.
 
     Raises:
@@ -82,61 +82,63 @@ def allowed(settings):
 
 def _find_choice(settings):
     """The task and the `Choice` that settings name; the first one where their kind of model is none of the task's."""
-    task = _named("task", settings.get("task", ""), TASKS)
+    name = settings.get("task", "")
+    if name not in TASKS:
+        raise ValueError(f"task must be one of {', '.join(TASKS)}; received {name!r}.{table.hint(name, TASKS)}")
+    task = TASKS[name]
     model = settings.get("model", {})
     kind = model.get("kind") if isinstance(model, dict) else model
     return task, task.models.get(kind if isinstance(kind, str) else None, next(iter(task.models.values())))
 
 
 def _with_others(choice, settings):
-    """The layers of each slot, those of others behind the zoo's own where a recipe asks for a layer that it has not."""
-    named = {slot: _layer(settings, slot) for slot in choice.slots}
-    strange = [slot for slot, own in choice.slots.items() if named[slot] and named[slot] not in table.names(own)]
-    if not strange:
+    """The layers of each slot; registered ones follow where a recipe names a layer that the zoo does not have."""
+    named = {slot: _layer_name(settings, slot) for slot in choice.slots}
+    if not any(named[slot] and named[slot] not in table.names(own) for slot, own in choice.slots.items()):
         return choice.slots
     occupants.bring()
     return {slot: (*own, *occupants.fitting_others(slot, choice.needs[slot])) for slot, own in choice.slots.items()}
 
 
-def _layer(settings, slot):
+def _layer_name(settings, slot):
     value = settings.get(slot)
     name = value.get("layer") if isinstance(value, dict) else value
-    return name if isinstance(name, str) else None  # what is none is told where the table is read
+    return name if isinstance(name, str) else None  # what is none is reported where the table is read
 
 
-def _why_not(settings, place):
-    """`{layer: why}` of what a slot may not hold; none of other tables."""
+def _reasons_against(settings, place):
+    """`{layer: why}` of the layers that a slot may not hold; {} of other tables."""
     return occupants.reasons(place, _find_choice(settings)[1].needs.get(place, {}))
 
 
 def make(settings):
-    """A `Recipe` from a dict of tables; whole numbers are taken for floats.
+    """A `Recipe` from a dict of tables; whole numbers may stand for floats.
 
-    A slot or another table with a choice may be the name of what is chosen alone.
+    Where a slot or another table has a choice, the name of what is chosen may stand for the table.
 
     Raises:
         ValueError: a setting is unknown (the message names the nearest one) or missing, of the wrong kind, without
             effect, or does not fit the others.
     """
     recipe = read_settings(settings)
-    wrong = list(useless(recipe).values()) or [each for each in [wrong_mix(recipe)] if each]
+    wrong = list(useless_settings(recipe).values()) or [each for each in [wrong_mix(recipe)] if each]
     if wrong:
         raise ValueError(f"recipe {recipe.name!r}: {' '.join(wrong)}")
     return recipe
 
 
 def read_settings(settings):
-    """A `Recipe` whose tables are right each by itself; `make` checks how they fit each other."""
+    """A `Recipe` whose tables are checked one by one; `make` also checks how they fit each other."""
     missing = [name for name in ("name", "task") if not settings.get(name)]
     if missing:
-        told = "; ".join(f"{name}, {TEXTS[name]}" for name in missing)
-        raise ValueError(f"the recipe lacks {told}. Received: {', '.join(settings) or 'nothing'}.")
+        described = "; ".join(f"{name}, {TEXTS[name]}" for name in missing)
+        raise ValueError(f"the recipe lacks {described}. Received: {', '.join(settings) or 'nothing'}.")
     texts = {name: settings[name] for name in TEXTS if name in settings}
     for name, value in texts.items():
         if not isinstance(value, str):
             raise ValueError(f"{name} must be a text in quotation marks; received {value!r}.")
-    imports = modules(settings)
-    tables = allowed(settings)
+    imports = named_modules(settings)
+    tables = allowed_tables(settings)
     for key in settings:
         refuse_unknown(key, tables, settings)
     if not NAME.fullmatch(texts["name"]):
@@ -144,40 +146,38 @@ def read_settings(settings):
             f"name is the name of a file and a folder: letters, digits and . _ + - alone; received {texts['name']!r}."
         )
     try:
-        made = {
-            name: table.read(name, classes, settings.get(name, {}), _why_not(settings, name))
-            for name, classes in _with_defaults(tables, settings).items()
+        values = {
+            name: table.read(name, classes, settings.get(name, {}), _reasons_against(settings, name))
+            for name, classes in _with_default_loss(tables, settings).items()
         }
     except ValueError as error:
-        raise ValueError(f"recipe {texts['name']!r}: {error}{_not_asked_for(imports)}") from error
-    return Recipe(**texts, imports=tuple(imports), **made)
+        raise ValueError(f"recipe {texts['name']!r}: {error}{_hint_imports(imports)}") from error
+    return Recipe(**texts, imports=tuple(imports), **values)
 
 
-def modules(settings):
-    """The modules that settings name, which bring layers; nothing is imported."""
+def named_modules(settings):
+    """The modules with layers that settings name in `imports`; nothing is imported."""
     imports = settings.get("imports", [])
     if not isinstance(imports, list) or not all(isinstance(each, str) for each in imports):
         raise ValueError(f"imports must be a list of modules, such as ['mine']; received {imports!r}.")
     return imports
 
 
-def _not_asked_for(imports):
-    """What is told where a layer may be missing because a module that the recipe names was not imported."""
+def _hint_imports(imports):
+    """A hint that a layer may be missing because a module that the recipe names was not imported; "" if all are."""
     absent = [each for each in imports if each not in sys.modules]
     if not absent:
         return ""
     options = " ".join(f"--import {each}" for each in absent)
     return (
-        f" The recipe names {', '.join(absent)} as bringing layers. A module is a program, and that of a stored recipe "
+        f" The recipe names {', '.join(absent)} for its layers. A module is a program, and that of a stored recipe "
         f"is imported only if you ask for it: {options} (from Python import it first)."
     )
 
 
-def _with_defaults(tables, settings):
-    """The classes, where the default loss is the one of the depth."""
-    deep = settings.get("depth", {})
-    deep = deep if isinstance(deep, str) else deep.get("layer") if isinstance(deep, dict) else None
-    if deep == "depth_adaptive":
+def _with_default_loss(tables, settings):
+    """The classes of each table, the default loss being the one of the depth."""
+    if _layer_name(settings, "depth") == "depth_adaptive":
         return tables | {"loss": tables["loss"][::-1]}
     return tables
 
@@ -192,28 +192,22 @@ def refuse_unknown(key, tables, settings):
         raise ValueError(
             f"{recipe}: [{key}] has no place in this recipe: its model has {', '.join(tables)}. Leave it out."
         )
-    near = table.hint(key, places) or homes(key)
+    near = table.hint(key, places) or hint_setting(key)
     raise ValueError(f"{recipe}: unknown setting {key!r}.{near} A recipe has {', '.join(places)}.")
 
 
-def homes(name):
-    """ " Did you mean ...?", with the tables of any recipe that have a setting of this name or one like it."""
+def hint_setting(name):
+    """ " Did you mean ...?", with the tables that have a setting of this name, or of the nearest one, in any recipe."""
     if "." in name:
         return table.hint(name.partition(".")[0], TABLES)
     places = {}
     for task, kinds in TASKS.items():
         for kind in kinds.models:
-            for place, classes in allowed({"task": task, "model": kind}).items():
+            for place, classes in allowed_tables({"task": task, "model": kind}).items():
                 for each in (each for one in classes for each in table.fields(one)):
                     places.setdefault(each, {})[f"{place}.{each}"] = None
     near = table.nearest(name, places)
     return f" Did you mean {' or '.join(places[near])}?" if near else ""
-
-
-def _named(what, name, among):
-    if name not in among:
-        raise ValueError(f"{what} must be one of {', '.join(among)}; received {name!r}.{table.hint(name, among)}")
-    return among[name]
 
 
 def explained(recipe):
@@ -226,7 +220,7 @@ def explained(recipe):
         for name, value in plain(recipe).items()
         if not isinstance(value, dict)
     ]
-    tables = allowed(plain(recipe))
+    tables = allowed_tables(plain(recipe))
     for name in TABLES:
         if (own := getattr(recipe, name)) is not None:
             rows += table.explained(name, own, tables[name])
@@ -234,7 +228,7 @@ def explained(recipe):
 
 
 def plain(recipe):
-    """A recipe as a dict of what TOML knows, every setting spelt out."""
+    """A recipe as a dict of values that TOML can express, every setting spelt out."""
     result = {name: getattr(recipe, name) for name in TEXTS if getattr(recipe, name)}
     if recipe.imports:
         result["imports"] = list(recipe.imports)
@@ -245,7 +239,7 @@ def plain(recipe):
 
 
 def check_data(recipe, splits, directory=None):
-    """Refuse data that are not there (`zoo.tasks.parts.corpora.check_data`), and scores that cannot be had here."""
+    """Refuse data that are missing (`zoo.tasks.parts.corpora.check_data`), and scores that cannot be computed here."""
     recipe.job.check(recipe)
     corpora.check_data(recipe, recipe.job.kind_of(recipe), splits, directory)
 

@@ -8,8 +8,8 @@ import math
 from collections import Counter
 
 from zoo.core import devices
-from zoo.recipes.folder import adopted
-from zoo.recipes.mixes import deepest
+from zoo.recipes.folder import resolve_initial
+from zoo.recipes.mixes import most_layers
 from zoo.runs import takeover, training
 from zoo.runs.training import make_training_steps
 from zoo.settings.layers import AdaptiveSpan
@@ -56,7 +56,7 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
     shapes = []
     for count, batch in batches.by_shape():
         program, arguments = steps.programs(batch)["training"]
-        counts = operations(program.trace(*arguments).jaxpr.jaxpr, trips=deepest(recipe))
+        counts = operations(program.trace(*arguments).jaxpr.jaxpr, trips=most_layers(recipe))
         shapes.append(_shape(batch, count / batches.steps_per_epoch, counts, device, utilisation))
     longest = batches.longest()
     memory = steps.expected_memory(longest) | {"batch": sum(map(size_of, longest.values()))}
@@ -99,7 +99,7 @@ def _shape(batch, share, counts, device, utilisation):
 
 def prepared(recipe, data=None, log=len):
     """(the compiled steps of a recipe, its training batches, a list of what was assumed); as of `forecast`."""
-    recipe, initial = adopted(recipe)
+    recipe, initial = resolve_initial(recipe)
     taken = takeover.prepared(recipe, initial)
     model, batches, assumed = _parts(recipe, data, log, taken and taken.keep_tokenizers(recipe))
     takeover.choose_trained(recipe, model, taken)

@@ -10,7 +10,7 @@ from typing import Any
 
 from zoo.data.formats import Examples
 from zoo.recipes.files import load_for_training
-from zoo.recipes.folder import check_run, earlier_run
+from zoo.recipes.folder import check_run, resume_from
 from zoo.recipes.recipe import check_data, last_split
 from zoo.runs import start
 from zoo.tasks.parts.held import hold
@@ -55,7 +55,7 @@ def train(
     chosen = load_for_training(recipe, changes, imports, place)
     directory = Path(out or Path("runs") / chosen.name)
     held = _hold_examples(chosen, data, "train")
-    start.train(chosen, directory, held, earlier_run(recipe, directory, resume), callbacks, log)
+    start.train(chosen, directory, held, resume_from(recipe, directory, resume), callbacks, log)
     return open_run(directory)
 
 

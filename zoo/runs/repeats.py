@@ -19,9 +19,9 @@ from msgspec import structs
 
 from zoo.core.later import later
 from zoo.core.storage import LOCK, one_writer, write_bytes, write_json
-from zoo.recipes import kept
+from zoo.recipes import evaluations
 from zoo.recipes.files import load, parse, read_stored
-from zoo.recipes.folder import adopted, claim, refuse_others
+from zoo.recipes.folder import claim, refuse_others, resolve_initial
 from zoo.runs import start
 
 keras = later("keras")
@@ -131,7 +131,7 @@ def check(trials, out, data=None, resume=False):
         ValueError: as of `zoo.runs.train`, of any of them.
     """
     for trial in trials:
-        claim(adopted(trial.recipe)[0], out / trial.name, resume)
+        claim(resolve_initial(trial.recipe)[0], out / trial.name, resume)
         start.check_data(trial.recipe, ("train", "valid"), data)
 
 
@@ -176,7 +176,7 @@ def _print(line):
 def _finished(trial, directory):
     """The content of training.json, where the run was finished with these settings; else None."""
     path = directory / "training.json"
-    if not path.is_file() or read_stored(directory / "recipe.toml") != adopted(trial.recipe)[0]:
+    if not path.is_file() or read_stored(directory / "recipe.toml") != resolve_initial(trial.recipe)[0]:
         return None
     return json.loads(path.read_text(encoding="utf-8"))
 
@@ -254,7 +254,7 @@ def _copy(run, out):
     out.mkdir(parents=True, exist_ok=True)
     content = (run / MODEL).read_bytes()
     if (out / MODEL).is_file() and (out / MODEL).read_bytes() != content:
-        kept.forget(out)  # what the former best has answered
+        evaluations.forget(out)  # what the former best has answered
     (out / MODEL).unlink(missing_ok=True)
     for each in run.iterdir():
         if each.is_dir():

@@ -7,9 +7,9 @@ from pathlib import Path
 from zoo.core import devices as many
 from zoo.core.later import later
 from zoo.core.storage import one_writer
-from zoo.recipes import carried
 from zoo.recipes.card import say_rules_off
-from zoo.recipes.folder import adopted, check_ensemble, check_run, check_unchanged, claim
+from zoo.recipes.checkpoint import check_checkpoint
+from zoo.recipes.folder import check_ensemble, check_run, check_unchanged, claim, resolve_initial
 from zoo.recipes.recipe import check_data
 from zoo.tasks.parts import corpora
 
@@ -49,9 +49,9 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
         raise ValueError(f"recipe {recipe.name}: {recipe.job.untrained}")
     directory, earlier = Path(directory), resume if isinstance(resume, Path) else Path(directory)
     if isinstance(resume, Path):
-        carried.check(resume)
+        check_checkpoint(resume)
     recipe, data = corpora.trained_on(recipe, data)
-    recipe, initial = adopted(recipe)
+    recipe, initial = resolve_initial(recipe)
     many.check(devices, recipe.training.batch_size, recipe.training.model_parallel)
     if many.leads():
         claim(recipe, directory, resume)

@@ -17,9 +17,9 @@ from zoo.core.escaping import in_line
 from zoo.core.storage import save_model, write_atomically, write_bytes, write_json, write_text
 from zoo.data.epochs import Bucketed
 from zoo.models import Ensemble
-from zoo.recipes import folder, kept
-from zoo.recipes.card import describe, mended, untaught
-from zoo.recipes.carried import RECIPE, content
+from zoo.recipes import evaluations, folder
+from zoo.recipes.card import describe, find_untaught, mend_labels
+from zoo.recipes.checkpoint import RECIPE, read_file
 from zoo.recipes.files import dumps
 from zoo.runs.takeover import choose_trained, describe_takeover, prepared, rate_factors
 from zoo.settings.layers import AdaptiveSpan, ProductKey
@@ -58,14 +58,14 @@ def make_parts(recipe, directory=None, tokenizers=None):
     """Read the corpus, learn labels and (unless they are given) vocabularies of its training split, make batches."""
     task, whole = recipe.job, corpora.training_file(recipe, recipe.job.kind_of(recipe), directory)
     splits = {split: task.examples(recipe, split, directory, whole) for split in ("train", "valid")}
-    splits = mended(task, recipe, splits | _test(recipe, directory, whole))
+    splits = mend_labels(task, recipe, splits | _test(recipe, directory, whole))
     texts, others = ((splits[name].inputs, splits[name].answers) for name in ("train", "valid"))
     tokenizers = tokenizers or task.tokenizers(recipe, *texts)
     labels = task.labels(recipe, [*texts[1], *others[1]])  # a rare one may stand in the validation alone
     train = task.batches(recipe, tokenizers, labels, texts, training=True)
     valid = task.batches(recipe, tokenizers, labels, others)
     card, notes = describe(splits, recipe.data)
-    card["untaught"] = untaught(task, recipe, splits)
+    card["untaught"] = find_untaught(task, recipe, splits)
     notes += card["untaught"]
     card["sha256"] = {"train": corpora.digest(*texts), "valid": corpora.digest(*others)}
     return Parts(tokenizers, labels, train, valid, others, card, tuple(notes))
@@ -228,9 +228,9 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
                 "{entity_f1_before:.2f} to {entity_f1:.2f}".format(**calibration["balance"])
             )
         summary |= {"calibration": calibration}
-    before = content(directory, folder.SUMMARY)
+    before = read_file(directory, folder.SUMMARY)
     if before and json.loads(before)["steps"] != state.step:
-        kept.forget(directory)  # what the model before has answered
+        evaluations.forget(directory)  # what the model before has answered
     save_model(model, directory / "model.keras")
     if threshold is not None:
         scope = {"label": recipe.scope.label, "threshold": threshold}
@@ -287,7 +287,7 @@ def _cut(batches):
 
 def _tokenizers(recipe, earlier):
     """Those of a run that goes on; None if it has not got them yet."""
-    files = [content(earlier, name) for name in folder.tokenizer_names(recipe)]
+    files = [read_file(earlier, name) for name in folder.tokenizer_names(recipe)]
     return None if None in files else tuple(map(load_tokenizer, files))
 
 
@@ -295,7 +295,7 @@ def _bring(checkpoint, directory):
     """Make a checkpoint that was carried here that of a run folder, with the metrics that were written before it."""
     with open(checkpoint, "rb") as file:
         write_atomically(training.checkpoint_path(directory), lambda copy: shutil.copyfileobj(file, copy))
-    metrics = content(checkpoint, folder.METRICS)
+    metrics = read_file(checkpoint, folder.METRICS)
     if metrics is not None:
         write_bytes(directory / folder.METRICS, metrics)
 

@@ -21,7 +21,7 @@ from tests.serving.hub import echo
 from tests.tasks import runs
 from tools import cli
 from tools.list_models import describe
-from zoo.recipes import kept
+from zoo.recipes import evaluations
 
 QUICK = tuple(part for part in PARTS if part != "parity")  # the parity of what is made by hand does not hold
 
@@ -67,11 +67,11 @@ def test_the_card_says_everything(whole, monkeypatch, capsys):
 
 def test_scores_of_other_examples_go_from_a_run_to_cards_and_lists(whole, tmp_path, capsys):
     found = {"count": 1000, "bleu": 16.213, "bleu_interval": [15.0, 17.5], "bleu_signature": "tok:13a"}
-    kept.write_scores(tmp_path, {"bleu": 45.0, "by_length": []})
+    evaluations.write_scores(tmp_path, {"bleu": 45.0, "by_length": []})
     for name, value in {"captions": 1.0, "news|2027": 2.0, "captions ": 3.0}.items():
-        kept.write_scores(tmp_path, found | {"bleu": value}, name)
-    kept.write_scores(tmp_path, found, "captions")
-    kept.write_scores(tmp_path, {"bleu": 46.0})
+        evaluations.write_scores(tmp_path, found | {"bleu": value}, name)
+    evaluations.write_scores(tmp_path, found, "captions")
+    evaluations.write_scores(tmp_path, {"bleu": 46.0})
     scores = exported._read_scores(tmp_path)
     assert scores["bleu"] == 46.0 and "by_length" not in scores
     assert scores["elsewhere"]["captions"] == {name: found[name] for name in ("count", "bleu", "bleu_interval")}

@@ -1,8 +1,8 @@
-"""What an evaluation leaves in the run folder, and which of two runs is better by it, and where.
+"""The files that an evaluation writes into a run folder, and the comparison of two runs by them.
 
-`SPLIT.outputs.json` holds what was asked and answered, how it is scored, and by which lengths it may be grouped; of
-other examples than the recipe's own it is `SPLIT.NAME.outputs.json`, whose split is called `SPLIT.NAME`. `sha256` names
-the test set: two runs that have the same one answered the same examples.
+`SPLIT.outputs.json` holds inputs and outputs, how they are scored, and by which lengths they may be grouped. For other
+examples than the recipe's own it is `SPLIT.NAME.outputs.json`, whose split is called `SPLIT.NAME`. `sha256` names the
+test set: two runs that have the same one answered the same examples.
 """
 
 import json
@@ -20,11 +20,11 @@ from zoo.tasks.parts import corpora
 SUFFIX, SCORES = ".outputs.json", "scores.json"
 TEXTS = ("outputs", "inputs", "references")
 TENTHS = 10  # parts of a running text
-UNUSUAL = re.compile(r"[^\w.-]+")  # in the name of a file
+UNUSUAL = re.compile(r"[^\w.-]+")  # characters that a file's name should not have
 
 
 def name_split(split, data=None):
-    """What a split of other examples, which have a name, is called beside the run's own."""
+    """The name of a split; of other examples than the run's own, which `data` names, it is `SPLIT.DATA`."""
     return split if data in (None, split) else f"{split}.{UNUSUAL.sub('_', data)}"
 
 
@@ -41,10 +41,10 @@ def write(directory, recipe, split, evaluation):
 
 
 def record(recipe, split, evaluation):
-    """What is kept of an evaluation, as a dict that JSON can hold."""
+    """The record of an evaluation, as a dict that JSON can hold."""
     task = recipe.job
     name, options = task.scored_by(recipe, evaluation.references)
-    kept = {
+    result = {
         "format": 1,
         "task": task.name,
         "split": split,
@@ -56,9 +56,9 @@ def record(recipe, split, evaluation):
         "scores": {key: value for key, value in evaluation.scores.items() if not isinstance(value, list | dict)}
         | {key: value for key, value in evaluation.scores.items() if key.endswith("_interval")},
     }
-    if not recipe.data.windows:  # a running text is one, and its windows are not answers
-        kept |= {name: getattr(evaluation, name) for name in TEXTS}
-    return kept | evaluation.measured
+    if not recipe.data.windows:  # the windows of a running text are no answers
+        result |= {name: getattr(evaluation, name) for name in TEXTS}
+    return result | evaluation.measured
 
 
 def mistakes(recipe, evaluation, most):
@@ -70,20 +70,21 @@ def mistakes(recipe, evaluation, most):
         most: how many are listed.
 
     Returns:
-        (a dict, the numbers of all wrong answers). The dict has `wrong`, how many they are; `measure`, the name of what
+        (a dict, the numbers of all wrong answers). The dict has `wrong`, their number; `measure`, the name of what
         orders them, or None, see `zoo.scores.mistakes`; `rows`, a list of {"example", "input", "answer", "reference",
         "confidence", MEASURE}, the worst first; and of labels and tags `confused`, the pairs of them that are confused.
     """
     job = recipe.job
-    _, outputs, inputs, references, measured, sure = evaluation
+    _, outputs, inputs, references, measured, confidences = evaluation
     name, options = job.scored_by(recipe, references)
     if name == "language_model":
         measure, values, order = rank_mistakes(name, measured["nats"], measured["characters"])
-        inputs = _pieces(inputs[0], measured["characters"]) if recipe.data.windows else inputs
+        inputs = _window_texts(inputs[0], measured["characters"]) if recipe.data.windows else inputs
         outputs, references = [None] * len(values), [None] * len(values) if recipe.data.windows else references
     else:
-        measure, values, order = rank_mistakes(name, outputs, references, sure, **options)
-    columns = {"input": inputs, "answer": outputs, "reference": references, "confidence": sure or [None] * len(outputs)}
+        measure, values, order = rank_mistakes(name, outputs, references, confidences, **options)
+    columns = {"input": inputs, "answer": outputs, "reference": references}
+    columns["confidence"] = confidences or [None] * len(outputs)
     columns |= {measure: values.tolist()} if measure else {}
     rows = [{"example": row + 1} | {key: column[row] for key, column in columns.items()} for row in order[:most]]
     worst = {"wrong": len(order), "measure": measure, "rows": rows}
@@ -93,8 +94,8 @@ def mistakes(recipe, evaluation, most):
     return worst, order
 
 
-def plain(scores):
-    """Of scores the numbers and the intervals, as an entry of an index has them."""
+def finite_scores(scores):
+    """The finite numbers and intervals among scores, as an entry of an index has them."""
     return {
         name: value
         for name, value in scores.items()
@@ -104,23 +105,23 @@ def plain(scores):
 
 
 def read_scores(directory):
-    """What `scores.json` of a run folder holds; nothing where there is none yet."""
+    """The scores in `scores.json` of a run folder; {} where there is no such file yet."""
     file = Path(directory, SCORES)
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
 def write_scores(directory, scores, name=None):
-    """Keep scores in a run folder: those of the recipe's own test set, and beside them those of others.
+    """Write the scores of the recipe's own test set, or of other examples beside them, into a run folder.
 
     Args:
         directory: the run folder.
         scores: a dict.
-        name: of another set of examples; None for the recipe's own, beside which those of others stay.
+        name: of another set of examples; None for the recipe's own. The scores of other sets stay.
     """
     before = read_scores(directory)
     others = before.get("elsewhere", {})
     if name is not None:
-        scores, others = before, others | {name: plain(scores)}
+        scores, others = before, others | {name: finite_scores(scores)}
     write_json(Path(directory, SCORES), scores | ({"elsewhere": others} if others else {}))
 
 
@@ -131,12 +132,12 @@ def forget(directory):
 
 
 def path(directory, split):
-    """Where the answers to a split are kept."""
+    """The file with the answers to a split."""
     return Path(directory) / f"{split}{SUFFIX}"
 
 
 def splits(directory):
-    """The splits whose answers are kept in a run folder, sorted."""
+    """The splits whose answers are in a run folder, sorted."""
     return sorted(each.name.removesuffix(SUFFIX) for each in Path(directory).glob(f"*{SUFFIX}"))
 
 
@@ -148,28 +149,28 @@ def shared_split(runs):
     """
     for run in runs:
         check_folder(run)
-    kept_by = [splits(run) for run in runs]
-    shared = [split for split in kept_by[0] if all(split in own for own in kept_by)]
+    splits_of = [splits(run) for run in runs]
+    shared = [split for split in splits_of[0] if all(split in own for own in splits_of)]
     if "test" in shared or len(shared) == 1:
         return "test" if "test" in shared else shared[0]
     if shared:
         raise ValueError(f"{runs[0]} keeps answers to the splits {', '.join(shared)}. Choose one with --split.")
-    some = next((own[0] for own in kept_by if own), "test")
-    for run, own in zip(runs, kept_by, strict=True):
+    some = next((own[0] for own in splits_of if own), "test")
+    for run, own in zip(runs, splits_of, strict=True):
         if not own:
             raise ValueError(f"{run} keeps no answers. {remedy(run, some)}")
-    told = "; ".join(f"{run} on {', '.join(own)}" for run, own in zip(runs, kept_by, strict=True))
-    raise ValueError(f"Expected runs that were evaluated on one split; received {told}. {remedy(runs[-1], some)}")
+    received = "; ".join(f"{run} on {', '.join(own)}" for run, own in zip(runs, splits_of, strict=True))
+    raise ValueError(f"Expected runs that were evaluated on one split; received {received}. {remedy(runs[-1], some)}")
 
 
 def check_same(first, second, one, other):
-    """Refuse two runs that were not asked the same.
+    """Refuse two runs of other tasks, or that answered other examples.
 
     Args:
         first: the run folder of `one`.
         second: the run folder of `other`.
-        one: what `read` returned.
-        other: likewise, of the same split.
+        one: what `read` returned of the first run.
+        other: what it returned of the second one, of the same split.
 
     Raises:
         ValueError: they are of other tasks, or of other examples.
@@ -184,14 +185,14 @@ def check_same(first, second, one, other):
         raise ValueError(
             f"{first} and {second} were evaluated on other test sets: the examples of their split {split} differ "
             f"({one['count']:,} and {other['count']:,} of them; sha256 {ids[0]} and {ids[1]}). "
-            f"Evaluate both on the same data first: seqzoo evaluate {first} --split {_own(split)} --data DATA; "
-            f"seqzoo evaluate {second} --split {_own(split)} --data DATA; with the same --limit, if any. "
-            f"Answers to other files than a recipe's own are compared with --split {_own(split)}.FILE."
+            f"Evaluate both on the same data first: seqzoo evaluate {first} --split {_base_split(split)} --data DATA; "
+            f"seqzoo evaluate {second} --split {_base_split(split)} --data DATA; with the same --limit, if any. "
+            f"Answers to other files than a recipe's own are compared with --split {_base_split(split)}.FILE."
         )
 
 
 def read(directory, split):
-    """What `write` kept, as a dict.
+    """The record that `write` wrote, as a dict.
 
     Raises:
         ValueError: there is no such file, or it is damaged.
@@ -201,16 +202,16 @@ def read(directory, split):
         check_folder(directory)
         raise ValueError(f"{directory} keeps no answers to the split {split}. {remedy(directory, split)}")
     try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        if kept["format"] != 1:
+        result = json.loads(file.read_text(encoding="utf-8"))
+        if result["format"] != 1:
             raise KeyError("format")
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{file} is damaged, or of another version of seqzoo. {remedy(directory, split)}") from error
-    return kept
+    return result
 
 
 def check_folder(directory):
-    """Refuse a run that is not there.
+    """Refuse a run folder that does not exist.
 
     Raises:
         ValueError: there is no such folder.
@@ -221,13 +222,13 @@ def check_folder(directory):
 
 def remedy(directory, split):
     """The command that makes the file."""
-    if split != _own(split):
-        return f"Make them with: seqzoo evaluate {directory} --split {_own(split)} --data DATA (and --as NAME)."
+    if split != _base_split(split):
+        return f"Make them with: seqzoo evaluate {directory} --split {_base_split(split)} --data DATA (and --as NAME)."
     return f"Make them with: seqzoo evaluate {directory} --split {split} (and --data, if its recipe needs it)."
 
 
-def _own(split):
-    """The split of the recipe that was asked for, of a name of `name_split`."""
+def _base_split(split):
+    """The recipe's split in a name of `name_split`."""
     return split.partition(".")[0]
 
 
@@ -248,17 +249,17 @@ def compare(first, second, split=None):
         ValueError: a run was not evaluated, or the runs are of other tasks or were evaluated on other test sets.
     """
     split = split or shared_split((first, second))
-    return compare_kept(first, second, *(read(each, split) for each in (first, second)))
+    return compare_records(first, second, *(read(each, split) for each in (first, second)))
 
 
-def compare_kept(first, second, *sides):
-    """What `compare` returns, of two records; `first` and `second` name them in messages."""
+def compare_records(first, second, *sides):
+    """As `compare`, of two records; `first` and `second` name them in messages."""
     check_same(first, second, *sides)
-    name, options = _scored_by(first, second, *sides)
+    name, options = _choose_scores(first, second, *sides)
     if name == "language_model":
-        *answers, references, sizes = _aligned(*sides)
+        *answers, references, sizes = _align(*sides)
         options, inputs = options | {"bytes": sizes}, sides[0].get("inputs")
-        inputs = inputs or _places(references)
+        inputs = inputs or _describe_windows(references)
     else:
         answers, references, inputs = [side["outputs"] for side in sides], sides[0]["references"], sides[0]["inputs"]
     grouped_by, groups = _groups(sides[0], references)
@@ -269,22 +270,23 @@ def compare_kept(first, second, *sides):
     return task | {"grouped_by": grouped_by} | {key: value for key, value in comparison.items() if key != "task"}
 
 
-def _scored_by(first, second, one, other):
-    """(the name of the scores, their options). What one run takes for out of scope counts for the other, too."""
-    told = [(side["scored_by"], side["options"]) for side in (one, other)]
-    scoped = [each for each in told if each[0] == "out_of_scope"]
+def _choose_scores(first, second, one, other):
+    """(the name of the scores, their options). The label that is out of scope for one run is so for the other, too."""
+    scorings = [(side["scored_by"], side["options"]) for side in (one, other)]
+    scoped = [each for each in scorings if each[0] == "out_of_scope"]
     if scoped and len(scoped) < 2:
         return scoped[0]
-    if told[0] != told[1]:
+    if scorings[0] != scorings[1]:
+        (name, options), (other_name, other_options) = scorings
         raise ValueError(
-            f"{first} is scored by {told[0][0]} with {told[0][1]}, and {second} by {told[1][0]} with {told[1][1]}: "
-            "expected two runs that are scored alike. Evaluate both with recipes that have the same settings there."
+            f"{first} is scored by {name} with {options}, and {second} by {other_name} with {other_options}: expected "
+            "two runs that are scored alike. Evaluate both with recipes that have the same settings there."
         )
-    return told[0]
+    return scorings[0]
 
 
 def _groups(side, references):
-    """(what examples are grouped by, {name: numbers of the examples})."""
+    """(the property that examples are grouped by, {name: numbers of the examples})."""
     if side["lengths"]:
         groups = scoring.length_groups(side["lengths"])
         return "length", {f"{group['from']}-{group['to']}": group["examples"] for group in groups}
@@ -297,24 +299,24 @@ def _groups(side, references):
     return "label", dict(sorted(groups.items()))
 
 
-def _pieces(text, characters):
-    """What each window of a running text holds."""
+def _window_texts(text, characters):
+    """The text of each window of a running text."""
     ends = np.rint(np.cumsum(characters)).astype(int)
     return [text[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def _places(characters):
-    """Which characters of a running text each window holds, in words."""
+def _describe_windows(characters):
+    """A sentence part for each window of a running text, such as "characters 1 to 80"."""
     ends = np.rint(np.cumsum(characters)).astype(int)
     return [f"characters {start + 1:,} to {end:,}" for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def _aligned(one, other):
+def _align(one, other):
     """(nats of the one, nats of the other, characters, bytes) of the same pieces of text.
 
     Two models whose windows are the same are compared window by window. Others cut the text at other places: there,
-    pieces of equal length, each of about two windows, stand for the windows. What a window costs is spread evenly over
-    its characters, so that nats move across the border of a piece at most; the totals stay.
+    pieces of equal length, each of about two windows, stand for the windows. The nats of a window are spread evenly
+    over its characters, so that nats move across the border of a piece at most; the totals stay.
     """
     lengths = [np.array(side["characters"]) for side in (one, other)]
     if lengths[0].shape == lengths[1].shape and np.allclose(*lengths):
