@@ -38,11 +38,11 @@ def measure(name):
     import numpy as np
 
     from zoo import recipes
-    from zoo.runs.forecast import prepared
+    from zoo.runs.forecast import make_steps
 
     keras.utils.set_random_seed(0)
     recipe = recipes.load(name, [*CHANGES[name], "training.warmup=1"])
-    steps, batches, _ = prepared(recipe)
+    steps, batches, _ = make_steps(recipe)
     batch, random = dict(batches.longest()), np.random.default_rng(0)
     vocabulary = recipe.text.vocab_size
     for key, value in batch.items():

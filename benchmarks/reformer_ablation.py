@@ -24,7 +24,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
 
     from zoo import runs
-    from zoo.tasks.parts.building import built
+    from zoo.tasks.parts.building import build_model
 
     run = runs.open_run(options.run)
     recipe = run.recipe
@@ -34,7 +34,7 @@ def main(arguments=None):
         """Of the model with other hashes, and without the attention of the layers `silent`."""
         changed = {"rounds": rounds} if rounds else {"rounds": 1, "chunk_length": recipe.model.context}
         changed = structs.replace(recipe, attention=structs.replace(recipe.attention, **changed))
-        other = built(recipe.job, changed, run.tokenizers[0].vocab_size)
+        other = build_model(recipe.job, changed, run.tokenizers[0].vocab_size)
         for variable, value in zip(other.trainable_variables, trained, strict=True):
             variable.assign(value)
         for index in silent:

@@ -50,11 +50,11 @@ class Scorer:
 
     def __init__(self, recipe, rounds, vocab_size):
         from zoo.tasks.parts.answering import Compiled
-        from zoo.tasks.parts.building import built
+        from zoo.tasks.parts.building import build_model
         from zoo.training.metrics import token_sums
         from zoo.training.steps import model_inputs
 
-        self.model = model = built(recipe.job, hashing(recipe, rounds), vocab_size)
+        self.model = model = build_model(recipe.job, hashing(recipe, rounds), vocab_size)
         self.sums = Compiled(
             model, lambda batch: token_sums(batch["labels"], model(model_inputs(batch)), batch["weights"])
         )

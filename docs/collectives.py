@@ -20,7 +20,7 @@ from reading_collectives import collectives  # noqa: E402
 
 from zoo.core import devices  # noqa: E402
 from zoo.core.storage import write_text  # noqa: E402
-from zoo.runs.forecast import prepared  # noqa: E402
+from zoo.runs.forecast import make_steps  # noqa: E402
 
 NAMES = [  # one of each system
     "dates-gru-additive", "tinyshakespeare-transformer-pre-norm", "multi30k-de-en-depth-adaptive",
@@ -34,7 +34,7 @@ HEAD = """| recipe | gradients | all-reduces | one after the other | in loops | 
 
 def measure(recipe, data=None):
     """What the devices tell each other in a training step of a recipe; `devices.start` was called before."""
-    steps, batches, _ = prepared(recipe, data)
+    steps, batches, _ = make_steps(recipe, data)
     program, arguments = steps.programs(batches.longest())["training"]
     found = collectives(program.lower(*arguments).compile().as_text())
     weights = {tuple(weight.shape) for weight in steps.model.trainable_variables if len(weight.shape) > 1}

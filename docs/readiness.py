@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 os.environ.setdefault("KERAS_BACKEND", "jax")
 
 from zoo import recipes  # noqa: E402
-from zoo.runs.forecast import prepared  # noqa: E402
+from zoo.runs.forecast import make_steps  # noqa: E402
 from zoo.training.lowering import ALLOWED, PLATFORMS, custom_calls, exported  # noqa: E402
 from zoo.training.steps.arithmetic import operations  # noqa: E402
 
@@ -49,7 +49,7 @@ and the sizes of the modules. Speed and memory are estimated by `seqzoo train RE
 
 def measure(recipe, data=None):
     """What is known of the modules of a recipe's steps, for all platforms; a dict."""
-    steps, batches, assumed = prepared(recipe, data)
+    steps, batches, assumed = make_steps(recipe, data)
     batch = batches.longest()
     found = exported(steps, batch)
     program, arguments = steps.programs(batch)["training"]

@@ -160,7 +160,7 @@ def _log(line):
 def _describe_other(args, recipe, split):
     """What distinguishes these scores from those of the recipe's own splits: the name of the examples, and a limit."""
     default = (
-        Path(args.data).name if corpora.is_instead(recipe, args.data) else "" if split in corpora.SPLITS else split
+        Path(args.data).name if corpora.replaces_files(recipe, args.data) else "" if split in corpora.SPLITS else split
     )
     name = args.name or default
     return ({"data": name} if name else {}) | ({"limit": args.limit} if args.limit else {})

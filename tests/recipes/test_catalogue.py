@@ -13,7 +13,7 @@ GATES = {"simple_rnn": 1, "gru": 3, "lstm": 4}  # matrices of a cell, side by si
 def built(recipe, *sizes):
     from zoo.tasks.parts import building
 
-    return building.built(recipe.job, recipe, *sizes)
+    return building.build_model(recipe.job, recipe, *sizes)
 
 
 @pytest.mark.parametrize("cell", ["simple_rnn", "lstm"])

@@ -22,7 +22,7 @@ from serving.export.onnx.convert import convert
 from tests.house_rules import ROOT
 from tests.shared import mostly_at_releases
 from zoo.runs.training import make_loss
-from zoo.tasks.parts.building import built
+from zoo.tasks.parts.building import build_model
 from zoo.training.steps.shared import call_settings, model_inputs
 
 SPEC = importlib.util.spec_from_file_location("mixes", ROOT / "docs" / "mixes.py")
@@ -61,7 +61,7 @@ def made(mix):
     sizes = SIZES | ({"context": 8} if task == "continue" else {})
     recipe = PAGES.recipe_of((task, depth, block, *slots), **sizes)
     sizes = {"translate": (VOCABULARY,) * 2, "continue": (VOCABULARY,)}.get(task, (VOCABULARY, LABELS))
-    return recipe, built(recipe.job, recipe, *sizes)
+    return recipe, build_model(recipe.job, recipe, *sizes)
 
 
 def batch_of(task):

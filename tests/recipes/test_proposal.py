@@ -12,7 +12,7 @@ from zoo import recipes
 from zoo.recipes.proposal import commented, group_by_split
 from zoo.tasks import TASKS
 
-TRAINS = [task for task in TASKS.values() if not task.untrained]
+TRAINS = [task for task in TASKS.values() if not task.init_needed]
 JOBS = [(task.name, names) for task in TRAINS for kind, names in CASES if kind == task.kind]
 
 

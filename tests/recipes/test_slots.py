@@ -13,7 +13,7 @@ from zoo.recipes import files
 from zoo.recipes.recipe import plain
 from zoo.runs.training import make_loss
 from zoo.tasks import TASKS
-from zoo.tasks.parts.building import built, make_layer
+from zoo.tasks.parts.building import build_model, make_layer
 
 SMALL = {
     "lsh": {"num_buckets": 4, "chunk_length": 4},
@@ -52,11 +52,11 @@ def settings(layer):
 
 
 def made(one, *sizes):
-    return built(one.job, one, *sizes)
+    return build_model(one.job, one, *sizes)
 
 
 def test_every_task_that_is_trained_is_built_below():
-    assert set(OF_TASK) == {name for name, task in TASKS.items() if not task.untrained}
+    assert set(OF_TASK) == {name for name, task in TASKS.items() if not task.init_needed}
 
 
 @pytest.mark.slow(but=("tag-attention", "tag-block", "tag-depth"))

@@ -16,11 +16,13 @@ def test_an_average_that_is_worse_or_not_a_number_is_not_chosen(monkeypatch, of_
     monkeypatch.setattr("zoo.training.average", lambda weights, model: loaded.append(weights))
     measure = lambda: {"nll": of_average, "accuracy": 0.5}  # noqa: E731
     monkeypatch.setattr("zoo.training.set_weights", lambda model, weights: loaded.append(weights))
-    scores = training._choose(steps, measure, state, MONITORS["nll"])
+    scores = training._choose_weights(steps, measure, state, MONITORS["nll"])
     assert scores == {"nll": of_average if averaged == 2 else 3.0, "accuracy": 0.5, "averaged": averaged}
     assert loaded == [["of 1", "of 2"]] + ([] if averaged == 2 else ["of 1"])
 
 
 def test_without_a_validation_the_weights_of_the_last_step_stay():
-    scores = training._choose(SimpleNamespace(model=None), lambda: {"nll": 5.0}, TrainingState(), MONITORS["nll"])
+    scores = training._choose_weights(
+        SimpleNamespace(model=None), lambda: {"nll": 5.0}, TrainingState(), MONITORS["nll"]
+    )
     assert scores == {"nll": 5.0, "averaged": 0}

@@ -10,8 +10,8 @@ from tests.runs.conftest import STEPS
 from tests.runs.test_initial import tuned
 from zoo import runs
 from zoo.recipes.folder import resolve_initial
-from zoo.runs.takeover import differences, prepared
-from zoo.tasks.parts.building import built
+from zoo.runs.takeover import find_differences, prepare_takeover
+from zoo.tasks.parts.building import build_model
 from zoo.training import named_weights
 
 SIZE = 9
@@ -23,13 +23,13 @@ def rarely(names, often):
 
 
 def model(one, size=SIZE):
-    return built(one.job, one, *[size] * (len(one.job.sides) + one.job.labelled))
+    return build_model(one.job, one, *[size] * (len(one.job.sides) + one.job.labelled))
 
 
 def found(kind, *overrides, before=()):
     """The differences of a kind of model whose recipe is changed, its vocabulary too."""
     old, new = recipe(kind, *before), recipe(kind, *before, *overrides)
-    return differences(model(old, 17), model(new), model(new, SIZE + 1))
+    return find_differences(model(old, 17), model(new), model(new, SIZE + 1))
 
 
 def answers(one, weights, ids):
@@ -95,7 +95,7 @@ def test_the_same_weights_compute_something_else(change):
 def test_a_difference_is_refused_before_the_data_are_read(base):
     one, initial = resolve_initial(tuned(base[0], "classifier", "model.activation=gelu", "model.num_heads=1"))
     with pytest.raises(ValueError, match="would compute something else here") as refused:
-        prepared(one, initial)
+        prepare_takeover(one, initial)
     told = str(refused.value)
     assert "encoder.blocks.*.feedforward.activation is relu there and gelu here" in told
     assert "encoder.blocks.*.attention.num_heads is 2 there and 1 here" in told
@@ -117,5 +117,5 @@ def test_another_task_is_compared_where_both_have_layers(base):
     changes = ["embedding=tokens", "text.noise.rare=0", "model.activation=gelu"]
     one, initial = resolve_initial(recipe("tagger", *changes, training=STEPS | {"init": str(base[0])}))
     with pytest.raises(ValueError, match="feedforward.activation is relu there and gelu here") as refused:
-        prepared(one, initial)
+        prepare_takeover(one, initial)
     assert "Classifier" not in str(refused.value)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.house_rules import ROOT
 from tools import cli, forecast
-from zoo.runs.forecast import Stand
+from zoo.runs.forecast import FixedLengthTokenizer
 from zoo.tasks import TASKS
 from zoo.training.accelerators import ACCELERATORS
 
@@ -88,7 +88,7 @@ def test_batches_without_data_have_the_shape_that_the_recipe_allows():
     from zoo import recipes
 
     recipe = recipes.load("multi30k-en-de-transformer-pre-norm")
-    tokenizers = (Stand(4_000, recipe.training.max_length - 1),) * 2
+    tokenizers = (FixedLengthTokenizer(4_000, recipe.training.max_length - 1),) * 2
     nothing = [""] * recipe.training.batch_size
     batches = TASKS["translate"].batches(recipe, tokenizers, (), (nothing, nothing), training=True)
     ((count, batch),) = batches.by_shape()

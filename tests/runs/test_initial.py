@@ -13,8 +13,8 @@ from tests.recipes.small import recipe, write_corpus
 from tests.runs.conftest import STEPS
 from zoo import recipes, runs
 from zoo.recipes.folder import resolve_initial
-from zoo.runs.takeover import prepared
-from zoo.tasks.parts.building import built
+from zoo.runs.takeover import prepare_takeover
+from zoo.tasks.parts.building import build_model
 from zoo.text import Tokenizer
 from zoo.training import named_weights
 
@@ -75,7 +75,7 @@ def test_another_vocabulary_keeps_the_rows_of_the_pieces_that_both_have(base, tm
     both = [piece for piece in new if piece in old]
     assert 8 < len(both) < len(new)
     before, after = (weights(each)["embedding/matrix"] for each in (run, tmp_path / "run"))
-    fresh = ops.convert_to_numpy(built(one.job, one, len(new), 3).embedding.matrix)
+    fresh = ops.convert_to_numpy(build_model(one.job, one, len(new), 3).embedding.matrix)
     for number, piece in enumerate(new):
         np.testing.assert_array_equal(after[number], before[old.index(piece)] if piece in both else fresh[number])
     assert summary["init"]["vocabularies"] == {"source": {"pieces": len(new), "taken": len(both)}}
@@ -223,4 +223,4 @@ def test_settings_are_checked(setting, message):
 
 
 def test_nothing_is_built_where_nothing_is_asked_for():
-    assert prepared(recipe("classifier"), None) is None
+    assert prepare_takeover(recipe("classifier"), None) is None

@@ -6,7 +6,7 @@ import pytest
 
 from tests.recipes.small import recipe, write_corpus
 from zoo import recipes, runs
-from zoo.runs.training import _cuts, make_parts
+from zoo.runs.training import _describe_cuts, make_parts
 from zoo.tasks.parts.vocabularies import first_tokens
 
 
@@ -46,10 +46,10 @@ def test_examples_that_are_too_long_to_be_trained_on_are_told():
     lengths = [len(text.split()) + 1 for text in recipes.read(one, "train")[0]]  # with EOS
     left_out = sum(length > 5 for length in lengths)
     assert 0 < left_out < len(lengths)
-    assert list(_cuts(one, parts)) == [
+    assert list(_describe_cuts(one, parts)) == [
         f"{left_out} training examples are left out: longer than training.max_length=5 tokens"
     ]
-    assert not list(_cuts(recipe(), make_parts(recipe())))
+    assert not list(_describe_cuts(recipe(), make_parts(recipe())))
 
 
 @pytest.mark.release(but=1)

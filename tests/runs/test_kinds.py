@@ -10,7 +10,7 @@ from tests.recipes.small import KINDS, recipe, write_corpus
 from zoo import recipes, runs
 from zoo.data import first_pieces
 from zoo.tasks.parts import corpora
-from zoo.tasks.parts.building import built
+from zoo.tasks.parts.building import build_model
 from zoo.text import BOS, EOS, PAD
 
 ELSEWHERE = ("seq2seq", "stories")  # have tests of their own
@@ -34,7 +34,7 @@ def kind(request, tmp_path_factory):
 
 
 def made(one, *sizes):
-    return built(one.job, one, *sizes)
+    return build_model(one.job, one, *sizes)
 
 
 def weights(model):

@@ -8,7 +8,7 @@ from zoo import runs
 from zoo.runs import training
 from zoo.tasks.parts import answering
 from zoo.tasks.parts.answering import translate
-from zoo.tasks.parts.building import built
+from zoo.tasks.parts.building import build_model
 from zoo.tasks.parts.task import Run
 
 BOUNDED = {
@@ -24,7 +24,7 @@ ONE_STEP = {"steps": 1, "validate_every": 1, "average": 1}
 def test_texts_beyond_the_positions_are_refused_in_words(setting):
     one = recipe("transformer", *BOUNDED[setting])
     short, long = (training.make_parts(recipe("transformer", *BOUNDED[setting], *more)) for more in ([], LONG))
-    model = training.built_in(one, short.sizes, "float32")
+    model = training.build_with_precision(one, short.sizes, "float32")
     answering.check_lengths(one, model, {"training": short.train, "validation": short.valid})
     told = "has texts of up to 12 tokens, and the model has positions for 8. Set"
     with pytest.raises(ValueError, match=f"the training {told} {setting} to 12 or more, .*training.max_length"):
@@ -36,7 +36,7 @@ def test_texts_beyond_the_positions_are_refused_in_words(setting):
 def test_a_model_without_a_bound_reads_any_text():
     one = recipe("transformer", *LONG)
     parts = training.make_parts(one)
-    answering.check_lengths(one, training.built_in(one, parts.sizes, "float32"), {"training": parts.train})
+    answering.check_lengths(one, training.build_with_precision(one, parts.sizes, "float32"), {"training": parts.train})
 
 
 def test_it_is_told_before_the_first_step_and_nothing_is_left(tmp_path, monkeypatch):
@@ -56,17 +56,17 @@ def test_sentences_that_an_embedding_gathers_are_not_tokens(tmp_path):
     """A text of 24 tokens has eight sentences at most, for which there are positions: what counts is the model."""
     one = recipe("stories", "positions.layer=concatenated", "positions.max_positions=12", "positions.columns=2")
     parts = training.make_parts(one, write_corpus(one, tmp_path / "data"))
-    model = training.built_in(one, parts.sizes, "float32")
-    assert answering.bound(model) == 12 < max(parts.train.shapes[-1])
+    model = training.build_with_precision(one, parts.sizes, "float32")
+    assert answering.max_tokens(model) == 12 < max(parts.train.shapes[-1])
     answering.check_lengths(one, model, {"training": parts.train})
 
 
 def test_continuations_that_are_cut_are_told():
     one = recipe("language_model", "positions.layer=learned", "positions.max_positions=10")
-    (note,) = answering.describe_lengths(one, built(one.job, one, 9))
+    (note,) = answering.describe_lengths(one, build_model(one.job, one, 9))
     assert "at most 5 of the 6 tokens of search.max_output_length" in note and "positions for 10" in note
     roomy = recipe("language_model", "positions.layer=learned", "positions.max_positions=12")
-    assert not list(answering.describe_lengths(roomy, built(roomy.job, roomy, 9)))
+    assert not list(answering.describe_lengths(roomy, build_model(roomy.job, roomy, 9)))
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ def test_a_search_reads_what_fits_and_names_what_does_not():
     """Seven positions: sources are padded to no more, and one of eight tokens is refused before any is searched."""
     one = recipe("transformer", "positions.layer=learned", "positions.max_positions=7")
     parts = training.make_parts(one)
-    run_of = Run(one, training.built_in(one, parts.sizes, "float32"), parts.tokenizers, ())
+    run_of = Run(one, training.build_with_precision(one, parts.sizes, "float32"), parts.tokenizers, ())
     words = parts.examples[0][0].split()
     fits = " ".join(np.resize(words, 6))
     assert len(translate(run_of, [fits, words[0]])) == 2
@@ -88,6 +88,6 @@ def test_a_test_that_is_longer_is_told_before_any_answer(tmp_path):
                  training=ONE_STEP)  # fmt: skip
     data = write_corpus(one, tmp_path / "data")
     parts = training.make_parts(one, data)
-    run_of = Run(one, training.built_in(one, parts.sizes, "float32"), parts.tokenizers, parts.labels)
+    run_of = Run(one, training.build_with_precision(one, parts.sizes, "float32"), parts.tokenizers, parts.labels)
     with pytest.raises(ValueError, match=r"the data has texts .* positions for 16.*text.max_input_length"):
         one.job.predict(run_of, [parts.examples[0][0] * 9], lambda done: pytest.fail("a text was answered"))

@@ -15,9 +15,9 @@ from tests.runs.test_initial import same, tuned, weights
 from zoo import runs
 from zoo.recipes.folder import find_initial
 from zoo.runs import forecast
-from zoo.runs.takeover import prepared
+from zoo.runs.takeover import prepare_takeover
 from zoo.runs.training import make_parts, make_training_steps
-from zoo.tasks.parts.building import built
+from zoo.tasks.parts.building import build_model
 from zoo.training import Interrupted, named_weights, saved_step
 
 
@@ -26,7 +26,7 @@ def test_a_plan_counts_the_optimizer_of_what_is_trained(base):
     run, data = base
     memory = {}
     for rank in (0, 2):
-        steps, batches, _ = forecast.prepared(tuned(run, lora=rank), data)
+        steps, batches, _ = forecast.make_steps(tuned(run, lora=rank), data)
         trained = sum(np.prod(each.shape) for each in steps.model.trainable_weights)
         memory[rank] = steps.expected_memory(batches.longest())["optimizer"]
         assert memory[rank] == pytest.approx(2 * 4 * trained, abs=32)
@@ -86,9 +86,9 @@ def test_a_decay_of_layers_reaches_the_optimizer_and_multiplies_rates(base):
     run, data = base
     one = tuned(run, layer_decay=0.5, rates={"encoder/blocks/0/feedforward": 3.0}, learning_rate=0.01, clip_norm=0)
     initial = find_initial(run)
-    takeover = prepared(one, initial)
+    takeover = prepare_takeover(one, initial)
     parts = make_parts(one, data, takeover.keep_tokenizers(one))
-    model = built(one.job, one, *parts.sizes)
+    model = build_model(one.job, one, *parts.sizes)
     takeover.take(one, model, parts.tokenizers, parts.labels)
     before = {path: ops.convert_to_numpy(weight).copy() for path, weight in named_weights(model).items()}
     steps = make_training_steps(one, model)
@@ -123,4 +123,4 @@ def test_what_does_not_fit_is_refused_before_the_training(base):
     with pytest.raises(ValueError, match="lora goes with a vocabulary that is kept"):
         tuned(run, lora=4, vocabulary="map")
     with pytest.raises(ValueError, match="training.lora_layers has the pattern 'embedding'"):
-        prepared(tuned(run, lora=4, lora_layers=["embedding"]), find_initial(run))
+        prepare_takeover(tuned(run, lora=4, lora_layers=["embedding"]), find_initial(run))

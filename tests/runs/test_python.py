@@ -75,12 +75,12 @@ def test_a_file_that_is_given_is_trained_on_and_cut(tmp_path):
     (tmp_path / "own.csv").write_text("text,label\n" + "".join(f"{number},{number % 2}\n" for number in range(50)))
     base = {"name": "own", "task": "classify", "data": {"corpus": "files", "test_share": 0.2}}
     for given in ({}, {"data": {"train": "other.csv"}}):
-        found, place = corpora.trained_on(recipes.load(base, [given]), tmp_path / "own.csv")
+        found, place = corpora.training_data(recipes.load(base, [given]), tmp_path / "own.csv")
         assert place is None and found.data.train == str(tmp_path / "own.csv")
         parts = [recipes.read(found, split, place)[0] for split in ("train", "valid", "test")]
         assert sorted(sum(parts, [])) == sorted(map(str, range(50))) and all(parts)
     named = recipes.load(base, [{"data": {"train": "own.csv"}}])
-    assert corpora.trained_on(named, tmp_path) == (named, tmp_path)
+    assert corpora.training_data(named, tmp_path) == (named, tmp_path)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from tests.recurrent.cases import CELLS
 from tests.shared import mostly_at_releases
 from zoo import recipes
 from zoo.runs.training import make_training_steps
-from zoo.tasks.parts.building import built
+from zoo.tasks.parts.building import build_model
 
 pytestmark = pytest.mark.slow  # each trains a model
 
@@ -47,7 +47,7 @@ def batch(task):
 
 def trains_and_loads(one, path):
     """A step changes every weight that it should, and the file gives the same answers."""
-    model = built(one.job, one, *SIZES[one.task])
+    model = build_model(one.job, one, *SIZES[one.task])
     before = [weight.numpy() for weight in model.trainable_variables]
     steps, example = make_training_steps(one, model), batch(one.task)
     first = float(steps.train(example))
@@ -97,25 +97,25 @@ def test_the_widths_of_a_recurrent_reader():
     """As of a model that writes: `units` is the width of the embeddings and of each direction."""
     widths = {}
     for encoder in ENCODERS:
-        model = built(recipe("tag").job, recipe("tag", encoder=encoder, num_layers=2), 11, 5)
+        model = build_model(recipe("tag").job, recipe("tag", encoder=encoder, num_layers=2), 11, 5)
         widths[encoder] = model.embedding.matrix.shape[1], model.encoder.units, model.readout.kernel.shape[0]
     assert widths == {"bidirectional": (4, 8, 8), "unidirectional": (4, 4, 4), "self_attentive": (4, 8, 8)}
 
 
 def test_states_attend_to_each_other_by_scaled_products():
     """As the decoder's dot products: without a scale, hundreds of units make one weight 1 and the gradient vanish."""
-    attention = built(recipe("tag").job, recipe("tag", encoder="self_attentive"), 11, 5).encoder.encoder.attention
+    attention = build_model(recipe("tag").job, recipe("tag", encoder="self_attentive"), 11, 5).encoder.encoder.attention
     assert (attention.units, attention.scale) == (4, 0.5)
 
 
 def test_layers_drop_other_states():
-    model = built(recipe("tag").job, recipe("tag", num_layers=3), 11, 5)
+    model = build_model(recipe("tag").job, recipe("tag", num_layers=3), 11, 5)
     seeds = [layer.seed for layer in [*model.dropout_layers, *model.encoder.encoder.dropout_layers]]
     assert len(set(seeds)) == 4 and None not in seeds
 
 
 def test_a_recurrent_reader_reads_the_spelling_and_knows_no_positions():
-    model = built(recipe("tag").job, recipe("tag", embedding={"layer": "spelled", "alone": 0.2}), 11, 5)
+    model = build_model(recipe("tag").job, recipe("tag", embedding={"layer": "spelled", "alone": 0.2}), 11, 5)
     assert type(model.embedding).__name__ == "SpelledEmbedding" and model.embedding.units == 4
     assert type(model.positions).__name__ == "NoPositions"
     with pytest.raises(ValueError, match=r"\[positions\] has no place in this recipe: its model has"):

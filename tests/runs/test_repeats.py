@@ -205,7 +205,7 @@ def test_every_combination_is_tried(mine):
     ],
 )
 def test_values_have_a_comma_between_them(text, expected):
-    assert repeats.values(text) == expected
+    assert repeats.split_values(text) == expected
 
 
 @pytest.mark.release(but=1)

@@ -10,7 +10,7 @@ from tests.recipes.small import recipe
 from zoo import recipes, runs
 from zoo.core import array_files
 from zoo.tasks.parts import corpora
-from zoo.tasks.parts.building import built
+from zoo.tasks.parts.building import build_model
 from zoo.training import average, checkpoint_path
 
 
@@ -43,7 +43,7 @@ def test_the_directory_is_complete(run):
 def test_the_model_is_the_average_of_the_best_if_that_is_better(run):
     directory, summary = run
     run = runs.open_run(directory)
-    fresh = built(run.recipe.job, recipe(), *(each.vocab_size for each in run.tokenizers))
+    fresh = build_model(run.recipe.job, recipe(), *(each.vocab_size for each in run.tokenizers))
     steps = [4, 2][: summary["valid"]["averaged"]]
     held = array_files.read(checkpoint_path(directory))
     average(

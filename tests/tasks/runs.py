@@ -66,7 +66,7 @@ def write(one, directory):
     """The folder of a finished run of a recipe."""
     from zoo.core.storage import save_model
     from zoo.runs import training
-    from zoo.tasks.parts.building import built
+    from zoo.tasks.parts.building import build_model
     from zoo.tasks.parts.task import Run
 
     parts = training.make_parts(one)
@@ -76,7 +76,7 @@ def write(one, directory):
         tokenizer.save(directory / name)
     if parts.labels:
         (directory / "labels.json").write_text(json.dumps(parts.labels))
-    model = built(one.job, one, *parts.sizes)
+    model = build_model(one.job, one, *parts.sizes)
     save_model(model, directory / "model.keras")
     threshold = one.job.threshold(Run(one, model, parts.tokenizers, parts.labels), parts.examples)
     if threshold is not None:

@@ -10,7 +10,7 @@ from zoo import recipes, runs, scores
 from zoo.data import PartnerBatches
 from zoo.recipes.proposal import propose
 from zoo.runs.training import make_parts, make_training_steps
-from zoo.tasks.parts.building import built
+from zoo.tasks.parts.building import build_model
 from zoo.training import named_weights, validate
 
 RANGE = {"kind": "cosine", "lowest": 0.0, "highest": 3.0}
@@ -48,7 +48,7 @@ def test_numbers_become_cosines_and_empty_rows_do_not_count(tmp_path):
 def test_the_loss_is_the_squared_error_and_moves_the_body(tmp_path):
     one = recipe(tmp_path)
     parts = make_parts(one)
-    model = built(one.job, one, *parts.sizes)
+    model = build_model(one.job, one, *parts.sizes)
     steps, batch = make_training_steps(one, model), parts.train.batch(0)
     by_hand = [error(model, each) * each["weights"].sum() for each in parts.valid]
     found = validate(steps.evaluate, parts.valid)
@@ -121,7 +121,7 @@ def ranking_loss(model, batch, scale):
 def test_the_loss_of_partners_is_that_of_the_softmax_over_the_batch(scale, tmp_path):
     one = ranking(tmp_path, scale)
     parts = make_parts(one)
-    model = built(one.job, one, *parts.sizes)
+    model = build_model(one.job, one, *parts.sizes)
     steps, batch = make_training_steps(one, model), parts.train.batch(0)
     half = PartnerBatches([([[5, 6]], [[7]]), ([[8]], [[9, 5]]), ([[6]], [[8]])], scale, batch_size=5, shuffle=False)
     for each in (batch, half.batch(0)):  # whole, and filled up with empty rows

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.tasks import runs
-from zoo.tasks.parts.building import built
+from zoo.tasks.parts.building import build_model
 
 STACK = {"model": {"kind": "transformer", **runs.STACK}, "text": {"vocab_size": 40}}
 ADAPTIVE = {"depth": "depth_adaptive", "loss": {"kind": "depth_adaptive"}}
@@ -21,7 +21,7 @@ UNTOLD = {"none": {"attention": "none"}, "universal": STACK | {"depth": "univers
 def test_a_coverage_penalty_is_taken_where_attention_is_told(name, tmp_path):
     one = covered(tmp_path, **TOLD[name])
     one.job.check(one)
-    built(one.job, one, 11, 13).source_mask({"mask": None})  # an error where it is not told
+    build_model(one.job, one, 11, 13).source_mask({"mask": None})  # an error where it is not told
 
 
 @pytest.mark.parametrize("name", UNTOLD)

@@ -201,7 +201,7 @@ def test_tags_of_quotation_marks_are_different(tmp_path):
 def test_of_many_labels_a_few_are_told():
     job, upper = TASKS["classify"], [f"LABEL {at}" for at in range(9)]
     recipe = recipes.make({"name": "own", "task": "classify", **runs.SETTINGS["classify"], "data": {"corpus": "files"}})
-    found = job.mended(recipe, examples(upper), [each.lower() for each in upper])
+    found = job.mend_labels(recipe, examples(upper), [each.lower() for each in upper])
     assert found.answers == [each.lower() for each in upper]
     assert len(found.notes) == 6 and found.notes[-1] == "4 more labels, read as the training's likewise"
 

@@ -93,7 +93,7 @@ def open_source(source, tokenizers=True, imports=()):
     refuse_sizes(source, network)
     own = {"name": "imported", "system": network.recipe["model"]["kind"]}
     recipe = make({**own, **network.recipe, "text": text_of(network, made), **search})
-    model = building.built(recipe.job, recipe, *sizes(network, recipe))
+    model = building.build_model(recipe.job, recipe, *sizes(network, recipe))
     try:
         folds, spare = fill(
             selection.named_weights(model), source.tensors, network.rules, network.unneeded, network.constants

@@ -41,7 +41,7 @@ def starter(task, network, own):
     settings = {name: tables[name] for name in ("text", "model", *SLOTS) if tables.get(name)}
     if task == initial.recipe.task or initial.recipe.search and TASKS[task].sides == initial.recipe.job.sides:
         settings |= {"search": tables["search"]} if tables.get("search") else {}
-    if TASKS[task].untrained:
+    if TASKS[task].init_needed:
         settings["loss"] = own["loss"]
     settings = _select_effective({"name": task, "task": task} | settings)
     if "words" in own.get("text", {}):  # a rule of the data, and not of the vocabulary

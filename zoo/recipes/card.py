@@ -41,9 +41,9 @@ def mend_labels(task, recipe, splits):
     if not task.labelled:
         return splits
     train = splits["train"]
-    train = task.mended(recipe, train, main_labels(label for each in train.answers for label in task.split(each)))
+    train = task.mend_labels(recipe, train, main_labels(label for each in train.answers for label in task.split(each)))
     known = task.labels(recipe, train.answers)
-    return {name: train if name == "train" else task.mended(recipe, part, known) for name, part in splits.items()}
+    return {name: train if name == "train" else task.mend_labels(recipe, part, known) for name, part in splits.items()}
 
 
 def find_untaught(task, recipe, splits):

@@ -117,7 +117,7 @@ def load_for_training(recipe, overrides=(), imports=(), data=None):
     loaded, chain = load(recipe, overrides, imports), _read_chain(recipe)
     if "name" in merge_overrides(overrides) or isinstance(data, dict) or is_checkpoint(recipe):
         return loaded
-    files = _as_list(getattr(corpora.trained_on(loaded, data)[0].data, "train", ""))
+    files = _as_list(getattr(corpora.training_data(loaded, data)[0].data, "train", ""))
     named = combine_settings(chain).get("data", {})
     if not files or files == _as_list(named.get("train", "") if isinstance(named, dict) else ""):
         return loaded

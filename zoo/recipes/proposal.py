@@ -19,7 +19,7 @@ from zoo.settings import table
 from zoo.settings.kinds import choices
 from zoo.tasks import TASKS
 from zoo.tasks.parts import corpora
-from zoo.tasks.parts.vocabularies import decomposed
+from zoo.tasks.parts.vocabularies import decompose
 
 SPLITS = {"train": ("train", "training"), "valid": ("valid", "val", "dev", "validation"), "test": ("test", "eval")}
 PASSES = 30  # times that a training sees each example, within the bounds below
@@ -78,8 +78,8 @@ def propose(task, files, name, overrides=(), network=None):
         "task": task,
         "description": f"{task.capitalize()}, from {Path(splits['train'][0]).name}.",
     }
-    if network is None and job.untrained:
-        raise ValueError(job.untrained)
+    if network is None and job.init_needed:
+        raise ValueError(job.init_needed)
     starter, network_notes = _starter(job, train, overrides), []
     if network is not None:
         starter, network_notes = beginning.starter(task, network, starter)
@@ -211,7 +211,7 @@ def _vocabulary_size(texts, settings):
     """A size that the texts fill: all characters; words that occur twice; half as many subwords as there are words."""
     texts, pieces = texts[:LOOKED_AT], settings.get("pieces", "unigram")
     if settings.get("normalization") == "nfd":
-        texts = list(map(decomposed, texts))
+        texts = list(map(decompose, texts))
     if pieces == "char":
         return len(set().union(*texts)) + 8
     counts = Counter(word for text in texts for word in text.split())

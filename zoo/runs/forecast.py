@@ -1,7 +1,7 @@
 """What a training would need on an accelerator that is not here: counted in its steps before they are compiled (JAX).
 
-With data the vocabularies are learnt and the batches are those of the training. Without, where a recipe says enough,
-the vocabularies have the size that it names and every example is as long as it allows: an upper bound.
+With data, the vocabularies are learnt and the batches are those of the training. Without data, if the recipe says
+enough, the vocabularies have the size that it names and every example has the greatest length: an upper bound.
 """
 
 import math
@@ -49,43 +49,43 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
         raise ValueError(
             f"A forecast traces the training step on JAX; the backend is {devices.backend()}. Set KERAS_BACKEND=jax."
         )
-    device, own = ACCELERATORS[name], recipe.training
-    steps, batches, assumed = prepared(recipe, data, log)
+    device, settings = ACCELERATORS[name], recipe.training
+    steps, batches, assumptions = make_steps(recipe, data, log)
     log(f"lowering the steps for {device.platform}")
     exported(steps, batches.longest(), [device.platform])
     shapes = []
     for count, batch in batches.by_shape():
         program, arguments = steps.programs(batch)["training"]
         counts = operations(program.trace(*arguments).jaxpr.jaxpr, trips=most_layers(recipe))
-        shapes.append(_shape(batch, count / batches.steps_per_epoch, counts, device, utilisation))
+        shapes.append(_describe_shape(batch, count / batches.steps_per_epoch, counts, device, utilisation))
     longest = batches.longest()
     memory = steps.expected_memory(longest) | {"batch": sum(map(size_of, longest.values()))}
     if isinstance(recipe.attention, AdaptiveSpan):
-        assumed = [*assumed, "the spans that training begins with; longer ones cost more"]
-    if own.model_parallel > 1:
-        assumed = [*assumed, "one accelerator, which holds all weights: training.model_parallel is for several"]
+        assumptions.append("the spans that training begins with; longer ones cost more")
+    if settings.model_parallel > 1:
+        assumptions.append("one accelerator, which holds all weights: training.model_parallel is for several")
     seconds = sum(each["share"] * each["seconds"] for each in shapes)
     return {
         "recipe": recipe.name,
         "device": device.title,
         "source": device.source,
-        "precision": own.precision,
+        "precision": settings.precision,
         "parameters": steps.model.count_params(),
         "trained": sum(math.prod(each.shape) for each in steps.model.trainable_weights),
-        "batch_size": own.batch_size,
+        "batch_size": settings.batch_size,
         "shapes": shapes,
         "memory": memory,
         "device_memory": device.memory,
         "fits": sum(memory.values()) <= (1 - RESERVED) * device.memory,
         "utilisation": utilisation,
         "step_seconds": seconds,
-        "steps": own.steps,
-        "training_seconds": own.steps * seconds,
-        "assumed": assumed,
+        "steps": settings.steps,
+        "training_seconds": settings.steps * seconds,
+        "assumed": assumptions,
     }
 
 
-def _shape(batch, share, counts, device, utilisation):
+def _describe_shape(batch, share, counts, device, utilisation):
     matrix = Counter({kind: count for kind, count in counts.items() if kind != "other"})
     peak = {kind: device.peak.get(kind, device.peak["float32"]) for kind in matrix}
     return {
@@ -97,51 +97,53 @@ def _shape(batch, share, counts, device, utilisation):
     }
 
 
-def prepared(recipe, data=None, log=len):
-    """(the compiled steps of a recipe, its training batches, a list of what was assumed); as of `forecast`."""
+def make_steps(recipe, data=None, log=len):
+    """(the compiled steps of a recipe, its training batches, a list of assumptions); arguments as of `forecast`."""
     recipe, initial = resolve_initial(recipe)
-    taken = takeover.prepared(recipe, initial)
-    model, batches, assumed = _parts(recipe, data, log, taken and taken.keep_tokenizers(recipe))
-    takeover.choose_trained(recipe, model, taken)
-    return make_training_steps(recipe, model), batches, assumed
+    weights = takeover.prepare_takeover(recipe, initial)
+    model, batches, assumptions = _make_parts(recipe, data, log, weights and weights.keep_tokenizers(recipe))
+    takeover.choose_trained(recipe, model, weights)
+    return make_training_steps(recipe, model), batches, assumptions
 
 
-def _parts(recipe, data, log, kept):
+def _make_parts(recipe, data, log, tokenizers):
+    """(the model, the training batches, a list of assumptions); `tokenizers` are those of `training.init`, or None."""
     job = recipe.job
     try:
-        recipe, data = corpora.trained_on(recipe, data)
+        recipe, data = corpora.training_data(recipe, data)
         corpora.check_data(recipe, job.kind_of(recipe), ("train", "valid"), data)
     except ValueError as missing:
         if data is not None:
             raise
-        return _assumed(recipe, missing, kept)
-    log("reading the data" if kept else "reading the data and learning the vocabularies")
-    parts = training.make_parts(recipe, data, kept)
-    model = training.built_in(recipe, parts.sizes, recipe.training.precision)
+        return _assume_parts(recipe, missing, tokenizers)
+    log("reading the data" if tokenizers else "reading the data and learning the vocabularies")
+    parts = training.make_parts(recipe, data, tokenizers)
+    model = training.build_with_precision(recipe, parts.sizes, recipe.training.precision)
     job.prepare(recipe, model, parts.tokenizers)
     return model, parts.train, []
 
 
-def _assumed(recipe, missing, kept):
-    job, own, text = recipe.job, recipe.training, recipe.text
-    length = recipe.model.context if recipe.data.windows else own.max_length
+def _assume_parts(recipe, missing, tokenizers):
+    """As of `_make_parts`, without data; `missing` is the error that says so."""
+    job, settings, text = recipe.job, recipe.training, recipe.text
+    length = recipe.model.context if recipe.data.windows else settings.max_length
     if job.labelled or not length:
         why = "the labels are not known" if job.labelled else "training.max_length is 0, so the lengths are not known"
         raise ValueError(f"{missing} Without data {why}.")
     sizes = [text.vocab_size]
     if len(job.sides) > 1:
         sizes.append(text.vocab_size if text.shared else text.answers.vocab_size)
-    sizes = [each.vocab_size for each in kept] if kept else sizes
-    tokenizers = tuple(Stand(size, length if recipe.data.windows else length - 1) for size in sizes)
-    nothing = [""] if recipe.data.windows else [""] * own.batch_size
-    batches = job.batches(recipe, tokenizers, (), (nothing, nothing), training=True)
+    sizes = [each.vocab_size for each in tokenizers] if tokenizers else sizes
+    stand_ins = tuple(FixedLengthTokenizer(size, length if recipe.data.windows else length - 1) for size in sizes)
+    texts = [""] if recipe.data.windows else [""] * settings.batch_size
+    batches = job.batches(recipe, stand_ins, (), (texts, texts), training=True)
     sides = " and ".join(f"{size:,}" for size in dict.fromkeys(sizes))
-    told = f"no data were read: a vocabulary of {sides}, and every example of {length:,} tokens"
-    return training.built_in(recipe, sizes, own.precision), batches, [told]
+    assumption = f"no data were read: a vocabulary of {sides}, and every example of {length:,} tokens"
+    return training.build_with_precision(recipe, sizes, settings.precision), batches, [assumption]
 
 
-class Stand:
-    """Stands for a tokenizer that is not learnt yet, of a size; every text has the same number of tokens."""
+class FixedLengthTokenizer:
+    """Stands for a tokenizer of a given size that is not learnt yet; every text has the same number of tokens."""
 
     around, before = AROUND, AROUND.before
 

@@ -13,7 +13,7 @@ from zoo.recipes.files import load_for_training
 from zoo.recipes.folder import check_run, resume_from
 from zoo.recipes.recipe import check_data, last_split
 from zoo.runs import start
-from zoo.tasks.parts.held import hold
+from zoo.tasks.parts.in_memory import make_examples
 from zoo.tasks.parts.task import Run
 
 
@@ -54,8 +54,8 @@ def train(
     place = str(data) if isinstance(data, str | PathLike) else None
     chosen = load_for_training(recipe, changes, imports, place)
     directory = Path(out or Path("runs") / chosen.name)
-    held = _hold_examples(chosen, data, "train")
-    start.train(chosen, directory, held, resume_from(recipe, directory, resume), callbacks, log)
+    data = _check_examples(chosen, data, "train")
+    start.train(chosen, directory, data, resume_from(recipe, directory, resume), callbacks, log)
     return open_run(directory)
 
 
@@ -68,12 +68,13 @@ def open_run(run: Run | str | PathLike[str]) -> Run:
     return run if isinstance(run, Run) else start.open_run(run)
 
 
-def _hold_examples(recipe, data, split):
-    """Examples in memory, checked, by their split; whatever else names data is left as it is."""
+def _check_examples(recipe, data, split):
+    """`{split: Examples}` of examples in memory; whatever else names data is returned as it is."""
     data = {split: data} if isinstance(data, list | tuple | Examples) else data
     if not isinstance(data, dict):
         return data
-    return {name: hold(recipe.job.kind_of(recipe), name, each, recipe.data.rules_off) for name, each in data.items()}
+    kind, rules_off = recipe.job.kind_of(recipe), recipe.data.rules_off
+    return {name: make_examples(kind, name, each, rules_off) for name, each in data.items()}
 
 
 def evaluate(
@@ -102,7 +103,7 @@ def evaluate(
         ValueError: the directory holds no finished run, or the data are not as they should be.
     """
     recipe = run.recipe if isinstance(run, Run) else check_run(run)
-    data = _hold_examples(recipe, data, split or "test")
+    data = _check_examples(recipe, data, split or "test")
     split = split or last_split(recipe, data)
     check_data(recipe, (split,), data)
     scores, _ = start.evaluate(open_run(run), split, data, beams=beams, limit=limit, progress=progress)

@@ -59,32 +59,34 @@ def seeds(recipe, count):
     return [trial(seed) for seed in range(first, first + count)]
 
 
-def sweep(name_or_path, asked, overrides=(), imports=()):
+def sweep(name_or_path, axes, overrides=(), imports=()):
     """The trials of a recipe with every combination of values.
 
     Args:
         name_or_path, overrides, imports: as of `zoo.recipes.load`.
-        asked: texts such as "training.learning_rate=0.001,0.003".
+        axes: texts such as "training.learning_rate=0.001,0.003".
 
     Raises:
         ValueError: a setting is unknown, a value is wrong, there are too many combinations, or two are the same.
     """
-    axes = []
-    for each in asked:
+    choices = []
+    for each in axes:
         key, equals, text = each.partition("=")
         if not equals or not text.strip():
             raise ValueError(
                 f"expected table.key=value,value, such as training.learning_rate=0.001,0.003; received {each!r}."
             )
         parse(f"{key}=0")  # refuses an unknown setting
-        axes.append([f"{key}={value}" for value in values(text)])
-    combinations = math.prod(map(len, axes))
-    _check_count(combinations)
-    trials = [Trial(_name(each), load(name_or_path, [*overrides, *each], imports)) for each in itertools.product(*axes)]
+        choices.append([f"{key}={value}" for value in split_values(text)])
+    _check_count(math.prod(map(len, choices)))
+    trials = [
+        Trial(_trial_name(each), load(name_or_path, [*overrides, *each], imports))
+        for each in itertools.product(*choices)
+    ]
     names = [trial.name for trial in trials]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"the sweep has {twice[0]} twice. Give each value once.")
+    duplicates = sorted({name for name in names if names.count(name) > 1})
+    if duplicates:
+        raise ValueError(f"the sweep has {duplicates[0]} twice. Give each value once.")
     if len({trial.recipe.training.monitor for trial in trials}) > 1:
         raise ValueError(
             "a sweep keeps the best by training.monitor, and cannot compare runs of different ones. Choose one with "
@@ -93,7 +95,7 @@ def sweep(name_or_path, asked, overrides=(), imports=()):
     return trials
 
 
-def values(text):
+def split_values(text):
     """The values of "a,b,c"; a comma inside brackets or quotation marks belongs to its value."""
     parts, depth, quote = [""], 0, ""
     for letter in text:
@@ -112,7 +114,7 @@ def values(text):
     return parts
 
 
-def _name(assignments):
+def _trial_name(assignments):
     """A folder's name, such as "learning_rate=0.001,cell=lstm"."""
     parts = (assignment.partition("=") for assignment in assignments)
     name = ",".join(f"{key.rpartition('.')[2] or key}={value}" for key, _, value in parts)
@@ -151,11 +153,11 @@ def train_all(trials, out, data=None, resume=False, log=None):
     for number, trial in enumerate(trials, 1):
         place, row = f"run {number} of {len(trials)}", {"run": trial.name}
         try:
-            summary = _finished(trial, out / trial.name) if resume else None
+            summary = _read_finished(trial, out / trial.name) if resume else None
             log(f"{place}: {trial.name}{' is finished' if summary else ''}")
             if summary is None:
                 summary = start.train(trial.recipe, out / trial.name, data, resume, log=log)
-                keras.utils.clear_session()  # and all that Keras holds of the run that is over
+                keras.utils.clear_session()  # frees what Keras keeps of the finished run
                 gc.collect()
             row |= {"steps": summary["steps"], "seconds": summary["training_seconds"], "valid": summary["valid"]}
         except KeyboardInterrupt:
@@ -173,8 +175,8 @@ def _print(line):
     print(line, file=sys.stderr, flush=True)
 
 
-def _finished(trial, directory):
-    """The content of training.json, where the run was finished with these settings; else None."""
+def _read_finished(trial, directory):
+    """The content of training.json, if the run was finished with these settings; else None."""
     path = directory / "training.json"
     if not path.is_file() or read_stored(directory / "recipe.toml") != resolve_initial(trial.recipe)[0]:
         return None
@@ -198,12 +200,12 @@ def repeat(recipe, count, out, data=None, resume=False, log=None):
     with one_writer(out):
         rows = train_all(trials, out, data, resume, log)
         return _write(
-            out, {"recipe": recipe.name, "runs": rows, "valid": spread([row for row in rows if "valid" in row])}
+            out, {"recipe": recipe.name, "runs": rows, "valid": summarize([row for row in rows if "valid" in row])}
         )
 
 
-def spread(rows):
-    """`{score: {"mean", "deviation"}}` of the validations; there is no deviation of one run."""
+def summarize(rows):
+    """`{score: {"mean", "deviation"}}` of the validations; the deviation of a single run is None."""
     names = [name for name in rows[0]["valid"] if all(isinstance(row["valid"].get(name), float) for row in rows)]
     columns = {name: [row["valid"][name] for row in rows] for name in names}
     return {
@@ -224,37 +226,34 @@ def search(trials, out, data=None, resume=False, log=None):
     Raises:
         ValueError: see `check`; or there is a run in `out` already, or other files with the names of a run's.
     """
-    out, own = Path(out), trials[0].recipe
+    out, recipe = Path(out), trials[0].recipe
     if not (resume and (out / TRIED).is_dir()):
         if (out / "recipe.toml").is_file():
             raise ValueError(f"{out} holds a run already. Continue a sweep with --resume, or choose another --out.")
-        claim(own, out, False)
+        claim(recipe, out, False)
         refuse_others(out, ("checkpoint", "tensorboard", SUMMARY))
     check(trials, out / TRIED, data, resume)
-    if own.training.monitor == "nll" and any(trial.recipe.text != own.text for trial in trials):
+    if recipe.training.monitor == "nll" and any(trial.recipe.text != recipe.text for trial in trials):
         (log or _print)("the vocabularies differ, and nll counts their tokens: it does not compare them")
-    with one_writer(out):
-        return _searched(trials, out, data, resume, log)
-
-
-def _searched(trials, out, data, resume, log):
-    own, rows = trials[0].recipe, train_all(trials, out / TRIED, data, resume, log)
+    monitor = recipe.training.monitor
 
     def loss(row):
-        value = zoo_training.MONITORS[own.training.monitor](row["valid"]) if "valid" in row else math.nan
+        value = zoo_training.MONITORS[monitor](row["valid"]) if "valid" in row else math.nan
         return math.inf if math.isnan(value) else value
 
-    best = min(rows, key=loss)["run"]
-    _copy(out / TRIED / best, out)
-    return _write(out, {"recipe": own.name, "runs": rows, "best": best, "monitor": own.training.monitor})
+    with one_writer(out):
+        rows = train_all(trials, out / TRIED, data, resume, log)
+        best = min(rows, key=loss)["run"]
+        _copy_run(out / TRIED / best, out)
+        return _write(out, {"recipe": recipe.name, "runs": rows, "best": best, "monitor": monitor})
 
 
-def _copy(run, out):
-    """Make `out` the run, whatever run was there before. While it is copied there is no model, so no finished run."""
+def _copy_run(run, out):
+    """Make `out` a copy of the run, whatever run was there before. Meanwhile it has no model, so no finished run."""
     out.mkdir(parents=True, exist_ok=True)
     content = (run / MODEL).read_bytes()
     if (out / MODEL).is_file() and (out / MODEL).read_bytes() != content:
-        evaluations.forget(out)  # what the former best has answered
+        evaluations.forget(out)  # the answers of the former best model
     (out / MODEL).unlink(missing_ok=True)
     for each in run.iterdir():
         if each.is_dir():

@@ -45,12 +45,12 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
             `freeze` or `rates` say does not fit; the checkpoint is damaged, or is none.
     """
     many.check_backend()
-    if recipe.job.untrained and (recipe.loss.tag == "none" or not recipe.training.init):
-        raise ValueError(f"recipe {recipe.name}: {recipe.job.untrained}")
+    if recipe.job.init_needed and (recipe.loss.tag == "none" or not recipe.training.init):
+        raise ValueError(f"recipe {recipe.name}: {recipe.job.init_needed}")
     directory, earlier = Path(directory), resume if isinstance(resume, Path) else Path(directory)
     if isinstance(resume, Path):
         check_checkpoint(resume)
-    recipe, data = corpora.trained_on(recipe, data)
+    recipe, data = corpora.training_data(recipe, data)
     recipe, initial = resolve_initial(recipe)
     many.check(devices, recipe.training.batch_size, recipe.training.model_parallel)
     if many.leads():
@@ -81,7 +81,7 @@ def open_run(directory, *others):
         check_ensemble(directories, recipes)
     runs = [training.open_run(recipe, each) for recipe, each in zip(recipes, directories, strict=True)]
     if others:
-        return training.together(runs)  # with no directory: what is written in one is of that run alone
+        return training.make_ensemble(runs)  # without a directory: the files of one belong to a single run
     return dataclasses.replace(runs[0], directory=directories[0])
 
 
@@ -111,9 +111,9 @@ def evaluation(run, split, directory=None, *, beams=None, limit=None, progress=N
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be a number of examples, at least 1, or None for all; received {limit!r}.")
     job = run.recipe.job
-    mended = job.mended(run.recipe, job.examples(run.recipe, split, directory), run.labels)
-    for note in [*say_rules_off(run.recipe.data), *(f"{split}: {note}" for note in mended.notes)] if log else ():
+    examples = job.mend_labels(run.recipe, job.examples(run.recipe, split, directory), run.labels)
+    for note in [*say_rules_off(run.recipe.data), *(f"{split}: {note}" for note in examples.notes)] if log else ():
         log(note)
-    inputs, answers = job.asked(mended)
-    examples = ([inputs[0][:limit]], answers) if run.recipe.data.windows else (inputs[:limit], answers[:limit])
-    return job.evaluate(run, examples, beams=beams, progress=progress)
+    inputs, answers = job.inputs_and_answers(examples)
+    limited = ([inputs[0][:limit]], answers) if run.recipe.data.windows else (inputs[:limit], answers[:limit])
+    return job.evaluate(run, limited, beams=beams, progress=progress)

@@ -11,7 +11,7 @@ from zoo.core.layouts import check_patterns
 from zoo.recipes.folder import Initial
 from zoo.settings import table
 from zoo.settings.training import BODY
-from zoo.tasks.parts.building import built
+from zoo.tasks.parts.building import build_model
 from zoo.text import load_tokenizer
 from zoo.training import named_weights
 from zoo.training.lora import adapt
@@ -20,7 +20,7 @@ from zoo.training.selection import decayed, factors, freeze
 FEW = 4  # weights that a message names
 ANY_SIZE = 8  # of vocabularies and labels, where only the other sizes matter
 LABELS, ALL = "labels", slice(None)
-# Layers compute with their weights alike, whatever these say: dropout, seeds, prices in the loss, values at the start.
+# Settings that do not change what a layer computes with its weights: dropout, seeds, penalties, initial values.
 OF_TRAINING = {"seed", "dropout", "alone", "initial_span", "max_offset", "penalty", "ponder", "resample", "spread"}
 OF_EVERY_LAYER = set(keras.layers.Layer().get_config())  # its name, its dtype, whether it is trained
 AT_THE_START = ("_initializer", "_regularizer", "_constraint")
@@ -37,7 +37,7 @@ class Takeover:
         tokenizers: `{side: Tokenizer}`.
         axes: `{path: (axis, what its length counts)}` of the weights of the new model that depend on a vocabulary (the
             name of its side) or on the labels.
-        differences: what the weights compute otherwise than there, see `differences`.
+        differences: the settings with which the weights would compute something else, see `find_differences`.
     """
 
     initial: Initial
@@ -58,9 +58,9 @@ class Takeover:
         return [path for path in paths if path in self.weights and path.partition("/")[0] not in heads]
 
     def take(self, recipe, model, tokenizers, labels):
-        """Give a built model the weights that it shares with the initial one; returns which they are, for the record.
+        """Give a built model the weights that it shares with the initial one; returns a record of them.
 
-        Pieces that both vocabularies have keep their rows. Labels that are others, or another task's, have new weights.
+        Pieces that both vocabularies have keep their rows. Other labels, or those of another task, have new weights.
         """
         rows = self._rows(recipe, tokenizers)
         if recipe.task == self.initial.recipe.task and labels == self.initial.labels:
@@ -71,14 +71,14 @@ class Takeover:
             if path not in self.weights or (counted and counted not in rows):
                 new.append(path)
                 continue
-            weight.assign(_with_rows(ops.convert_to_numpy(weight), self.weights[path], axis, rows.get(counted, ALL)))
+            weight.assign(_replace_rows(ops.convert_to_numpy(weight), self.weights[path], axis, rows.get(counted, ALL)))
             taken.append(path)
-        known = {}
+        vocabularies = {}
         for side, tokenizer in zip(recipe.job.sides, tokenizers, strict=True):
-            count, both = tokenizer.vocab_size, rows.get(side, ((), ()))
-            known[side] = {"pieces": count, "taken": count if both is ALL else len(both[0])}
+            count, shared = tokenizer.vocab_size, rows.get(side, ((), ()))
+            vocabularies[side] = {"pieces": count, "taken": count if shared is ALL else len(shared[0])}
         origin = {"from": recipe.training.init, "sha256": self.initial.digest(), "differences": self.differences}
-        return origin | {"taken": taken, "new": new, "vocabularies": known}
+        return origin | {"taken": taken, "new": new, "vocabularies": vocabularies}
 
     def _rows(self, recipe, tokenizers):
         """`{side: (new ids, old ids)}` of the pieces that both vocabularies have; `ALL` where they are one."""
@@ -94,7 +94,7 @@ class Takeover:
         return rows
 
 
-def _with_rows(values, others, axis, rows):
+def _replace_rows(values, others, axis, rows):
     """`values` with some rows of `others` along an axis; `rows` are (places in values, places in others)."""
     if rows is ALL:
         return others
@@ -103,19 +103,18 @@ def _with_rows(values, others, axis, rows):
     return np.moveaxis(values, 0, axis)
 
 
-def prepared(recipe, initial):
-    """The `Takeover` of a recipe, or None; what it says of weights is checked on a model of the same kind.
+def prepare_takeover(recipe, initial):
+    """The `Takeover` of a recipe, or None; the recipe's patterns of weights are checked on a model of its kind.
 
     Raises:
-        ValueError: a pattern of `training.freeze`, `training.rates` or `training.layout` means no weight, a weight
-            cannot be split as they say, the sizes of the initial model are others, or its weights would compute
-            something else.
+        ValueError: a pattern of `training.freeze`, `training.rates` or `training.layout` matches no weight, a weight
+            cannot be split as they say, the initial model has other sizes, or its weights would compute something else.
     """
     own = recipe.training
     if not (initial or own.freeze or own.rates or own.layer_decay < 1 or own.model_parallel > 1):
         return None
     sizes = [ANY_SIZE * own.model_parallel] * (len(recipe.job.sides) + recipe.job.labelled)
-    model = built(recipe.job, recipe, *sizes)
+    model = build_model(recipe.job, recipe, *sizes)
     shapes = {path: tuple(weight.shape) for path, weight in named_weights(model).items()}
     check_patterns(model, own.layout)
     if initial is None:
@@ -124,19 +123,20 @@ def prepared(recipe, initial):
         return None
     old = keras.models.load_model(initial.model, compile=False)
     weights = {path: ops.convert_to_numpy(weight) for path, weight in named_weights(old).items()}
-    larger, counted = _larger(recipe, sizes)
-    axes = _axes(shapes, larger, counted)
+    larger, counted = _make_larger(recipe, sizes)
+    axes = _find_axes(shapes, larger, counted)
     old_shapes = {path: array.shape for path, array in weights.items()}
-    common = _common(recipe, initial, _fixed(shapes, axes), _fixed(old_shapes, axes))
-    tops = {path.partition("/")[0] for path in shapes} - {path.partition("/")[0] for path in common}
-    differ = differences(old, model, larger, tops)
-    if differ and own.init_differences == "refuse":
+    common = _common_paths(recipe, initial, _fixed_shapes(shapes, axes), _fixed_shapes(old_shapes, axes))
+    new_layers = {path.partition("/")[0] for path in shapes} - {path.partition("/")[0] for path in common}
+    differences = find_differences(old, model, larger, new_layers)
+    if differences and own.init_differences == "refuse":
         raise ValueError(
-            f"training.init: the weights of {initial.directory} would compute something else here: {_join(differ)}. "
-            'Give both the same settings, or take them all the same with training.init_differences = "allow".'
+            f"training.init: the weights of {initial.directory} would compute something else here: "
+            f"{_join_differences(differences)}. "
+            'Give both the same settings, or take the weights nevertheless with training.init_differences = "allow".'
         )
     tokenizers = {side: load_tokenizer(path) for side, path in initial.tokenizers.items()}
-    takeover = Takeover(initial, {path: weights[path] for path in common}, tokenizers, axes, differ)
+    takeover = Takeover(initial, {path: weights[path] for path in common}, tokenizers, axes, differences)
     choose_trained(recipe, model, takeover)
     rate_factors(recipe, model)
     return takeover
@@ -166,16 +166,16 @@ def rate_factors(recipe, model):
     return by_weight
 
 
-def _larger(recipe, sizes):
+def _make_larger(recipe, sizes):
     """(a second model whose sizes differ, each by its own number; `{number: what it counts}`)."""
     names = [*recipe.job.sides, *([LABELS] if recipe.job.labelled else [])]
     shared = len(recipe.job.sides) == 2 and recipe.text.shared
     steps = [1] * len(sizes) if shared else range(1, 1 + len(sizes))
-    larger = built(recipe.job, recipe, *(size + step for size, step in zip(sizes, steps, strict=True)))
+    larger = build_model(recipe.job, recipe, *(size + step for size, step in zip(sizes, steps, strict=True)))
     return larger, dict(zip(steps, [names[0]] * len(names) if shared else names, strict=True))
 
 
-def _axes(shapes, larger, counted):
+def _find_axes(shapes, larger, counted):
     """`{path: (axis, what its length counts)}`."""
     axes = {}
     for path, weight in named_weights(larger).items():
@@ -185,7 +185,7 @@ def _axes(shapes, larger, counted):
     return axes
 
 
-def _fixed(shapes, axes):
+def _fixed_shapes(shapes, axes):
     """Shapes without the axes that count pieces or labels."""
     return {
         path: tuple(size for axis, size in enumerate(shape) if path not in axes or axis != axes[path][0])
@@ -193,7 +193,7 @@ def _fixed(shapes, axes):
     }
 
 
-def _common(recipe, initial, here, there):
+def _common_paths(recipe, initial, here, there):
     """The paths of the weights that both models have, with the same sizes.
 
     What another task has under the same name may be another layer, such as a readout: then nothing of it has the same
@@ -223,51 +223,52 @@ def _common(recipe, initial, here, there):
         )
     raise ValueError(
         f"training.init: weights of {initial.directory} have other sizes: "
-        f"{_some([f'{path} ({there[path]} there, {here[path]} here)' for path in wrong])}. "
+        f"{_join_first([f'{path} ({there[path]} there, {here[path]} here)' for path in wrong])}. "
         f"{differ or 'Its layers have other settings'}. Give both the same sizes."
     )
 
 
-def _join(differ):
-    return "; ".join(f"{place} is {there} there and {here} here" for place, there, here in differ)
+def _join_differences(differences):
+    return "; ".join(f"{place} is {there} there and {here} here" for place, there, here in differences)
 
 
-def _some(names):
+def _join_first(names):
     """The first few of a list, and how many more there are."""
     return ", ".join(names[:FEW]) + (f" and {len(names) - FEW} more" if len(names) > FEW else "")
 
 
-def describe_takeover(record, kept):
+def describe_takeover(record, same_vocabulary):
     """What was taken, in a line."""
     taken, new = record["taken"], record["new"]
     line = f"{record['from']}: took {len(taken)} of {len(taken) + len(new)} weights"
-    line += f"; new are {_some(new)}" if new else ""
-    line += f"; they compute something else: {_join(record['differences'])}" if record["differences"] else ""
-    for side, each in record["vocabularies"].items() if not kept else ():
+    line += f"; new are {_join_first(new)}" if new else ""
+    if record["differences"]:
+        line += f"; they compute something else: {_join_differences(record['differences'])}"
+    for side, each in record["vocabularies"].items() if not same_vocabulary else ():
         line += f"; {each['taken']:,} of {each['pieces']:,} {side} pieces are known"
     return line
 
 
-def differences(old, new, larger, without=()):
+def find_differences(old, new, larger, without=()):
     """`[(place, there, here)]` of the settings that decide what the weights of `old` compute in `new`.
 
-    They are those of the models' configs, which have all settings of a layer and of the layers in it, so nothing here
-    knows of any layer. Left out are sizes that count pieces or labels, and what is of the training alone.
+    They are compared in the models' configs, which have all settings of a layer and of the layers in it, so nothing
+    here is specific to a layer. Sizes that count pieces or labels, and settings of the training alone, are left out.
 
-    A place has * instead of numbers, so that what all blocks have is said once. A layer that only `new` has, such
-    as one more block, is no difference: its weights are new, which is told.
+    A place has * instead of numbers, so that a difference of all blocks appears once. A layer that only `new` has, such
+    as one more block, is no difference: its weights are new.
 
     Args:
         old: the model whose weights are taken.
         new: the model that takes them.
-        larger: the model of `new` with other vocabularies and labels; what differs there are sizes.
-        without: attributes of the model whose weights are not taken, where it is of another task.
+        larger: the model `new` with other vocabularies and labels; what differs between these two are sizes.
+        without: attributes of the model whose weights are not taken, if it is of another task.
     """
     there, here, other = (dict(_settings(keras.saving.serialize_keras_object(each))) for each in (old, new, larger))
     if there[""] != here[""]:  # of another task: what both have is compared
-        shared = {_top(place) for place in there} & {_top(place) for place in here} - {"", *without}
+        shared = {_top_name(place) for place in there} & {_top_name(place) for place in here} - {"", *without}
         there, here = (
-            {place: value for place, value in each.items() if _top(place) in shared} for each in (there, here)
+            {place: value for place, value in each.items() if _top_name(place) in shared} for each in (there, here)
         )
     differing = {}
     for place in sorted(there.keys() | here.keys()):
@@ -275,7 +276,7 @@ def differences(old, new, larger, without=()):
         sized = other.get(place) != here.get(place)
         if values[0] == values[1] or sized or _is_new(place, there, here):
             continue
-        if not any(place.startswith(f"{each}.") for each in differing):  # of other layers all settings are others
+        if not any(place.startswith(f"{each}.") for each in differing):  # another class has other settings
             differing[place] = values
     return sorted({(re.sub(r"\b\d+\b", "*", place), *map(str, values)) for place, values in differing.items()})
 
@@ -296,7 +297,7 @@ def _settings(value, place=""):
         yield place, value
 
 
-def _top(place):
+def _top_name(place):
     return place.partition(".")[0]
 
 

@@ -21,11 +21,11 @@ from zoo.recipes import evaluations, folder
 from zoo.recipes.card import describe, find_untaught, mend_labels
 from zoo.recipes.checkpoint import RECIPE, read_file
 from zoo.recipes.files import dumps
-from zoo.runs.takeover import choose_trained, describe_takeover, prepared, rate_factors
+from zoo.runs.takeover import choose_trained, describe_takeover, prepare_takeover, rate_factors
 from zoo.settings.layers import AdaptiveSpan, ProductKey
 from zoo.settings.training import CosineLoss, DepthLoss, NumberLoss, RankingLoss, TokenLoss
 from zoo.tasks.parts import answering, corpora
-from zoo.tasks.parts.building import built
+from zoo.tasks.parts.building import build_model
 from zoo.tasks.parts.task import Run
 from zoo.text import load_tokenizer
 from zoo.training.lora import merge
@@ -36,7 +36,7 @@ class Parts:
     """What a training sees: `tokenizers`, `labels`, and batches.
 
     `examples` are those of the validation, `card` describes the corpus (`zoo.data.formats.card`), with the sha256 of
-    training and validation, and `notes` are what is worth telling of it.
+    training and validation, and `notes` are sentences about it for the user.
     """
 
     tokenizers: tuple
@@ -49,7 +49,7 @@ class Parts:
 
     @property
     def sizes(self):
-        """What a task needs to know of the data to make its model."""
+        """The sizes of the vocabularies, and of the labels if there are any, which a task needs to make its model."""
         labels = (len(self.labels),) if self.labels else ()
         return tuple(tokenizer.vocab_size for tokenizer in self.tokenizers) + labels
 
@@ -58,26 +58,26 @@ def make_parts(recipe, directory=None, tokenizers=None):
     """Read the corpus, learn labels and (unless they are given) vocabularies of its training split, make batches."""
     task, whole = recipe.job, corpora.training_file(recipe, recipe.job.kind_of(recipe), directory)
     splits = {split: task.examples(recipe, split, directory, whole) for split in ("train", "valid")}
-    splits = mend_labels(task, recipe, splits | _test(recipe, directory, whole))
-    texts, others = ((splits[name].inputs, splits[name].answers) for name in ("train", "valid"))
-    tokenizers = tokenizers or task.tokenizers(recipe, *texts)
-    labels = task.labels(recipe, [*texts[1], *others[1]])  # a rare one may stand in the validation alone
-    train = task.batches(recipe, tokenizers, labels, texts, training=True)
-    valid = task.batches(recipe, tokenizers, labels, others)
+    splits = mend_labels(task, recipe, splits | _test_split(recipe, directory, whole))
+    examples, valid_examples = ((splits[name].inputs, splits[name].answers) for name in ("train", "valid"))
+    tokenizers = tokenizers or task.tokenizers(recipe, *examples)
+    labels = task.labels(recipe, [*examples[1], *valid_examples[1]])  # only the validation may have a rare one
+    train = task.batches(recipe, tokenizers, labels, examples, training=True)
+    valid = task.batches(recipe, tokenizers, labels, valid_examples)
     card, notes = describe(splits, recipe.data)
     card["untaught"] = find_untaught(task, recipe, splits)
     notes += card["untaught"]
-    card["sha256"] = {"train": corpora.digest(*texts), "valid": corpora.digest(*others)}
-    return Parts(tokenizers, labels, train, valid, others, card, tuple(notes))
+    card["sha256"] = {"train": corpora.digest(*examples), "valid": corpora.digest(*valid_examples)}
+    return Parts(tokenizers, labels, train, valid, valid_examples, card, tuple(notes))
 
 
-def _test(recipe, directory, whole):
-    """The test split of files of one's own, so that what the training knows of it is told before it begins."""
+def _test_split(recipe, directory, whole):
+    """`{"test": Examples}` of files of one's own, so that notes about them, as on overlaps, come before training."""
     if recipe.data.corpus != "files":
         return {}
     try:
         return {"test": recipe.job.examples(recipe, "test", directory, whole)}
-    except ValueError:  # there is none yet, or it is mended before it is scored
+    except ValueError:  # there is none yet, or it is damaged, which matters only when it is scored
         return {}
 
 
@@ -89,42 +89,42 @@ def make_optimizer(recipe):
     The values of a product-key memory are updated where they were read, at a rate of their own (`RowAdam`). Factors of
     the rates of single weights are set where the weights are known (`make_training_steps`).
     """
-    own = recipe.training
-    rate = training.schedule(own.schedule, own.learning_rate, own.warmup, own.steps)
-    settings = {
-        "beta_2": own.adam_beta_2,
-        "weight_decay": own.weight_decay or None,
-        "global_clipnorm": own.clip_norm or None,
+    settings = recipe.training
+    rate = training.schedule(settings.schedule, settings.learning_rate, settings.warmup, settings.steps)
+    options = {
+        "beta_2": settings.adam_beta_2,
+        "weight_decay": settings.weight_decay or None,
+        "global_clipnorm": settings.clip_norm or None,
     }
-    if own.ema:
-        settings |= {"use_ema": True, "ema_momentum": own.ema}
+    if settings.ema:
+        options |= {"use_ema": True, "ema_momentum": settings.ema}
     if isinstance(recipe.feedforward, ProductKey):
-        optimizer = training.RowAdam(rate, row_learning_rate=own.row_learning_rate, **settings)
+        optimizer = training.RowAdam(rate, row_learning_rate=settings.row_learning_rate, **options)
     else:
-        factored = own.rates or own.layer_decay < 1
-        optimizer = (training.FactorAdam if factored else keras.optimizers.Adam)(rate, **settings)
-    if own.weight_decay:
+        factored = settings.rates or settings.layer_decay < 1
+        optimizer = (training.FactorAdam if factored else keras.optimizers.Adam)(rate, **options)
+    if settings.weight_decay:
         optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
-    return keras.optimizers.LossScaleOptimizer(optimizer) if own.precision == "mixed_float16" else optimizer
+    return keras.optimizers.LossScaleOptimizer(optimizer) if settings.precision == "mixed_float16" else optimizer
 
 
 def make_loss(recipe):
     """The training loss."""
-    own = recipe.loss
-    if isinstance(own, DepthLoss):
-        exits = {name: getattr(own, name) for name in ("oracle", "price", "width", "alpha")}
-        return training.DepthAdaptiveLoss(**exits, smoothing=own.label_smoothing)
-    if isinstance(own, CosineLoss | NumberLoss):
+    settings = recipe.loss
+    if isinstance(settings, DepthLoss):
+        exits = {name: getattr(settings, name) for name in ("oracle", "price", "width", "alpha")}
+        return training.DepthAdaptiveLoss(**exits, smoothing=settings.label_smoothing)
+    if isinstance(settings, CosineLoss | NumberLoss):
         return training.squared_error
-    if isinstance(own, RankingLoss):
+    if isinstance(settings, RankingLoss):
         return training.SmoothedCrossEntropy()
-    if isinstance(own, TokenLoss) and own.chunks > 1:
-        return training.ChunkedCrossEntropy(own.chunks, own.label_smoothing)
-    return training.SmoothedCrossEntropy(own.label_smoothing)
+    if isinstance(settings, TokenLoss) and settings.chunks > 1:
+        return training.ChunkedCrossEntropy(settings.chunks, settings.label_smoothing)
+    return training.SmoothedCrossEntropy(settings.label_smoothing)
 
 
 def make_training_steps(recipe, model):
-    """What `zoo.training.make_steps` gives; with adaptive spans, steps that compute no more than those reach."""
+    """The steps of `zoo.training.make_steps`; with adaptive spans, steps that compute only what the spans reach."""
     adaptive = isinstance(recipe.attention, AdaptiveSpan)
     optimizer = make_optimizer(recipe)
     steps = (training.SpanSteps if adaptive else training.make_steps)(
@@ -138,9 +138,10 @@ def make_training_steps(recipe, model):
 
 def make_plan(recipe):
     """How long to train and how often to look."""
-    known = structs.asdict(recipe.training) | {"keep": recipe.training.average, "carried": folder.carried_files(recipe)}
+    settings = structs.asdict(recipe.training)
+    settings |= {"keep": recipe.training.average, "carried": folder.carried_files(recipe)}
     return training.TrainingPlan(
-        **{field.name: known[field.name] for field in dataclasses.fields(training.TrainingPlan)}
+        **{field.name: settings[field.name] for field in dataclasses.fields(training.TrainingPlan)}
     )
 
 
@@ -148,22 +149,22 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     """See `zoo.runs.train`, which has checked what it is given."""
     start = time.monotonic()
     log = log or (_print if many.leads() else len)
-    spread = many.start(devices, recipe.training)
-    if spread:
-        log(spread)
+    layout = many.start(devices, recipe.training)
+    if layout:
+        log(layout)
     if recipe.training.precision == "mixed_bfloat16" and many.backend() == "tensorflow" and many.on_a_processor():
         log("mixed_bfloat16 is no faster than float32 on TensorFlow and a processor; on JAX it is (KERAS_BACKEND=jax)")
-    takeover = prepared(recipe, initial)
+    takeover = prepare_takeover(recipe, initial)
     earlier = directory if resume is True else resume
-    tokenizers = (takeover and takeover.keep_tokenizers(recipe)) or (earlier and _tokenizers(recipe, earlier))
+    tokenizers = (takeover and takeover.keep_tokenizers(recipe)) or (earlier and _load_tokenizers(recipe, earlier))
     log("reading the data" if tokenizers else "reading the data and learning the vocabularies")
     parts = make_parts(recipe, data, tokenizers)
     if earlier:
         folder.check_same_data(earlier, parts.card)
-    for note in (*parts.notes, *_cuts(recipe, parts)):
+    for note in (*parts.notes, *_describe_cuts(recipe, parts)):
         log(note)
     log("building the model")
-    model = built_in(recipe, parts.sizes, recipe.training.precision)
+    model = build_with_precision(recipe, parts.sizes, recipe.training.precision)
     record = takeover and takeover.take(recipe, model, parts.tokenizers, parts.labels)
     if record:
         recipe.job.begin(recipe, model, record["taken"])
@@ -179,12 +180,12 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     steps = make_training_steps(recipe, model)
     if many.leads():
         if resume and resume is not True:
-            _bring(resume, directory)
-        _keep(recipe, directory, parts, record)
+            _copy_checkpoint(resume, directory)
+        _write_files(recipe, directory, parts, record)
     many.together("the run folder is made")
 
     plan = make_plan(recipe)
-    score = _alone(recipe.job.monitored(recipe, model, parts.tokenizers, parts.labels, parts.examples))
+    score = _score_alone(recipe.job.make_monitor(recipe, model, parts.tokenizers, parts.labels, parts.examples))
     state = training.fit(steps, parts.train, parts.valid, plan, directory, bool(resume), callbacks, score)
     log("choosing between the best weights and their average")
 
@@ -193,17 +194,17 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
 
     # A count of wrong outputs is too coarse to tell an average from one of its parts: the loss tells them apart.
     finer = training.MONITORS["nll" if plan.monitor == "wer" else plan.monitor]
-    scores = _choose(steps, measure, state, finer)
+    scores = _choose_weights(steps, measure, state, finer)
     training.thaw(model, frozen)
-    if spread or adapted or recipe.training.precision != "float32":
+    if layout or adapted or recipe.training.precision != "float32":
         weights = merge({path: many.whole(weight.value) for path, weight in training.named_weights(model).items()})
         with many.apart():
-            model = built_in(recipe, parts.sizes, "float32")
+            model = build_with_precision(recipe, parts.sizes, "float32")
             recipe.job.prepare(recipe, model, parts.tokenizers)
             for path, weight in training.named_weights(model).items():
                 weight.assign(weights.pop(path))
     many.together("the weights are chosen")
-    summary = _summary(recipe, model, parts) | {
+    summary = _summarize(recipe, model, parts) | {
         "steps": state.step,
         "valid": scores,
         "init": record,
@@ -230,7 +231,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
         summary |= {"calibration": calibration}
     before = read_file(directory, folder.SUMMARY)
     if before and json.loads(before)["steps"] != state.step:
-        evaluations.forget(directory)  # what the model before has answered
+        evaluations.forget(directory)  # the answers of the former model
     save_model(model, directory / "model.keras")
     if threshold is not None:
         scope = {"label": recipe.scope.label, "threshold": threshold}
@@ -242,57 +243,57 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
 
 def describe_trained(model, adapted):
     """How many numbers are trained, in a line."""
-    trained, everything = (
-        sum(math.prod(each.shape) for each in own) for own in (model.trainable_weights, model.weights)
+    trained, total = (
+        sum(math.prod(weight.shape) for weight in weights) for weights in (model.trainable_weights, model.weights)
     )
-    line = f"{trained:,} of {everything:,} weights are trained ({trained / everything:.1%})"
+    line = f"{trained:,} of {total:,} weights are trained ({trained / total:.1%})"
     return f"{line}, those of adapters for {len(adapted)} layers among them" if adapted else line
 
 
-def built_in(recipe, sizes, precision):
+def build_with_precision(recipe, sizes, precision):
     """The model of a recipe, whose layers compute in a precision; `sizes` as of `Parts`."""
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)
     try:
-        return built(recipe.job, recipe, *sizes)
+        return build_model(recipe.job, recipe, *sizes)
     finally:
         keras.config.set_dtype_policy(before)
 
 
-def _alone(score):
-    """`score`, whose inputs are not split among devices; None if it is."""
+def _score_alone(score):
+    """`score`, computed without splitting its inputs among devices; None if `score` is None."""
 
-    def measured():
+    def score_apart():
         with many.apart():
             return score()
 
-    return score and measured
+    return score and score_apart
 
 
-def _cuts(recipe, parts):
-    """What is told of texts that are too long: left out of the training, or read in part."""
+def _describe_cuts(recipe, parts):
+    """Notes about texts that are too long: left out of the training, or read in part."""
     if parts.train.dropped:
         most = recipe.training.max_length
         yield f"{parts.train.dropped:,} training examples are left out: longer than training.max_length={most} tokens"
     for name, batches in (("training", parts.train), ("validation", parts.valid)):
-        if _cut(batches):
+        if _count_cut(batches):
             most = recipe.text.max_input_length
-            yield f"{_cut(batches):,} {name} texts are read up to text.max_input_length={most} tokens"
+            yield f"{_count_cut(batches):,} {name} texts are read up to text.max_input_length={most} tokens"
 
 
-def _cut(batches):
+def _count_cut(batches):
     """How many texts were cut; batches of windows cut none."""
     return batches.cut if isinstance(batches, Bucketed) else 0
 
 
-def _tokenizers(recipe, earlier):
-    """Those of a run that goes on; None if it has not got them yet."""
+def _load_tokenizers(recipe, earlier):
+    """The tokenizers of a run that goes on; None if its folder does not have them yet."""
     files = [read_file(earlier, name) for name in folder.tokenizer_names(recipe)]
     return None if None in files else tuple(map(load_tokenizer, files))
 
 
-def _bring(checkpoint, directory):
-    """Make a checkpoint that was carried here that of a run folder, with the metrics that were written before it."""
+def _copy_checkpoint(checkpoint, directory):
+    """Copy a checkpoint of another folder, and the metrics that lie beside it, into a run folder."""
     with open(checkpoint, "rb") as file:
         write_atomically(training.checkpoint_path(directory), lambda copy: shutil.copyfileobj(file, copy))
     metrics = read_file(checkpoint, folder.METRICS)
@@ -300,8 +301,8 @@ def _bring(checkpoint, directory):
         write_bytes(directory / folder.METRICS, metrics)
 
 
-def _keep(recipe, directory, parts, record):
-    """Write what the run was made of: recipe, vocabularies, data card, labels, and what was taken over from where."""
+def _write_files(recipe, directory, parts, record):
+    """Write the files that a run begins with: recipe, vocabularies, data card, labels, and the record of a takeover."""
     directory.mkdir(parents=True, exist_ok=True)
     write_text(directory / RECIPE, dumps(recipe))
     for name, tokenizer in zip(folder.tokenizer_names(recipe), parts.tokenizers, strict=True):
@@ -313,8 +314,8 @@ def _keep(recipe, directory, parts, record):
         write_json(directory / folder.RECORD, record)
 
 
-def _summary(recipe, model, parts):
-    """What training.json says of the model and its data."""
+def _summarize(recipe, model, parts):
+    """The part of training.json that describes the model and its data."""
     return {
         "recipe": recipe.name,
         "parameters": model.count_params(),
@@ -322,7 +323,7 @@ def _summary(recipe, model, parts):
         "labels": len(parts.labels),
         "shapes": [list(map(int, shape)) for shape in parts.train.shapes],
         "dropped": parts.train.dropped,
-        "cut": {"train": _cut(parts.train), "valid": _cut(parts.valid)},
+        "cut": {"train": _count_cut(parts.train), "valid": _count_cut(parts.valid)},
         "data_sha256": parts.card["sha256"]["train"],
         "backend": keras.backend.backend(),
         "keras": keras.__version__,
@@ -333,11 +334,11 @@ def _print(line):
     print(in_line(line), file=sys.stderr, flush=True)
 
 
-def _choose(steps, measure, state, loss):
+def _choose_weights(steps, measure, state, loss):
     """Give the model its final weights, the average of the best or the best; returns their validation scores.
 
-    `measure()` gives the scores of the weights that the model has. Where nothing was validated, those of the last step
-    stay.
+    `measure()` gives the scores of the weights that the model has. If nothing was validated, the weights of the last
+    step stay.
     """
     if not state.best:
         return measure() | {"averaged": 0}
@@ -352,7 +353,7 @@ def _choose(steps, measure, state, loss):
     return scores
 
 
-def together(runs):
+def make_ensemble(runs):
     """The `Run` whose model is the ensemble of theirs."""
     model = Ensemble([run.model for run in runs])
     model.build()

@@ -36,7 +36,7 @@ class Compare(Pairs, Labelling):
 
     def model(self, recipe, *sizes):
         """A `PairClassifier`."""
-        return building.reader(zoo_models.PairClassifier, recipe, *sizes)
+        return building.make_reader(zoo_models.PairClassifier, recipe, *sizes)
 
 
 TASK = Compare()

@@ -41,8 +41,8 @@ class ContinueText(Task):
     def batches(self, recipe, tokenizers, labels, examples, training=False):
         """Windows of a running text; or prompts with what follows them, where only that counts."""
         if recipe.data.windows:
-            own = recipe.training
-            plan = {"batch_size": own.batch_size, "seed": own.seed, "shuffle": training}
+            settings = recipe.training
+            plan = {"batch_size": settings.batch_size, "seed": settings.seed, "shuffle": training}
             ids = encode_verbatim(tokenizers[0], examples[0][0])
             return Windows(ids, context=recipe.model.context, **plan)
         prompts, completions = map(tokenizers[0].encode, examples)
@@ -51,26 +51,26 @@ class ContinueText(Task):
 
     def model(self, recipe, *sizes):
         """A `LanguageModel`."""
-        decoder = building.stack(recipe)
-        positions, embedding = building.positions(recipe, decoder), building.embedding(recipe, *sizes, decoder)
-        return zoo_models.LanguageModel(*sizes, decoder, positions, embedding=embedding, **building.dropout(recipe))
+        decoder = building.make_stack(recipe)
+        positions = building.make_positions(recipe, decoder)
+        options = {"embedding": building.make_embedding(recipe, *sizes, decoder)} | building.dropout_settings(recipe)
+        return zoo_models.LanguageModel(*sizes, decoder, positions, **options)
 
     def evaluate(self, run, examples, *, beams=None, progress=None):
         """Mean negative log-likelihood of a text, cut into windows that each begin anew, or of answers to prompts."""
         model, (inputs, answers) = run.model, examples
-
         compiled, batches = answering.compile_sums(model), self.batches(run.recipe, run.tokenizers, (), examples)
         answering.check_lengths(run.recipe, model, {"data": batches})
         parts = []  # (place in the corpus, its sums, the ids that count) of each window or prompt
         for step, batch in enumerate(batches):
             sums = np.asarray(compiled.predict_on_batch(batch), "float64")
-            rows = [row[there > 0].tolist() for row, there in zip(batch["labels"], batch["weights"], strict=True)]
+            rows = [ids[weights > 0].tolist() for ids, weights in zip(batch["labels"], batch["weights"], strict=True)]
             places = itertools.count(len(parts)) if run.recipe.data.windows else batches.examples(step)
             parts += [each for each in zip(places, sums, rows, strict=False) if each[2]]
             if progress:
                 progress(step + 1, len(batches))
         _, sums, rows = zip(*sorted(parts, key=lambda each: each[0]), strict=True)
-        characters, bytes = _lengths(run.tokenizers[0], list(rows), answers if any(answers) else inputs)
+        characters, bytes = _text_lengths(run.tokenizers[0], list(rows), answers if any(answers) else inputs)
         nats, right, tokens = np.array(sums).T
         scores = scoring.language_model(nats, characters, bytes, tokens, right)
         measured = {"nats": nats.tolist(), "characters": characters, "bytes": bytes}
@@ -97,12 +97,11 @@ class ContinueText(Task):
 
     def respond(self, recipe, runtime, inputs, references):
         """{"nats", "tokens"} of each piece of a running text, or of each answer behind its prompt."""
-        wholes = runtime.score([one + other for one, other in zip(inputs, references, strict=True)])
+        wholes = runtime.score([prompt + answer for prompt, answer in zip(inputs, references, strict=True)])
         prompts = [(0.0, 0)] * len(inputs) if recipe.data.windows else runtime.score(inputs)
-        scored = [(*whole, *prompt) for whole, prompt in zip(wholes, prompts, strict=True)]
         return [
-            {"nats": round(of_prompt - log_likelihood, 6), "tokens": tokens - prompt_tokens}
-            for log_likelihood, tokens, of_prompt, prompt_tokens in scored
+            {"nats": round(prompt_log_likelihood - log_likelihood, 6), "tokens": tokens - prompt_tokens}
+            for (log_likelihood, tokens), (prompt_log_likelihood, prompt_tokens) in zip(wholes, prompts, strict=True)
         ]
 
     def assess(self, recipe, inputs, outputs, references):
@@ -127,16 +126,15 @@ def _cut(runtime, text, most):
         start, size = start + len(piece), max(1, len(piece) * most // max(1, count))
 
 
-def _lengths(tokenizer, rows, texts):
-    """(characters, bytes) of each row of token ids, which together are those of the texts.
+def _text_lengths(tokenizer, rows, texts):
+    """(characters, bytes) of each row of token ids; their sums are those of the texts.
 
-    What a row cuts apart, such as the bytes of one character, it writes in another way than the text does: the lengths
-    are scaled to the whole.
+    The bytes of a character may be in two rows, which decode to other characters than the text has: so the lengths are
+    scaled to the totals of the texts.
     """
-    written = tokenizer.decode(rows)
-    counted = [[len(each), len(each.encode(errors="replace"))] for each in written]
-    whole = [sum(map(len, texts)), sum(len(each.encode()) for each in texts)]
-    columns = zip(zip(*counted, strict=True), whole, strict=True)
+    lengths = [[len(each), len(each.encode(errors="replace"))] for each in tokenizer.decode(rows)]
+    totals = [sum(map(len, texts)), sum(len(each.encode()) for each in texts)]
+    columns = zip(zip(*lengths, strict=True), totals, strict=True)
     return [[number * total / max(1, sum(column)) for number in column] for column, total in columns]
 
 

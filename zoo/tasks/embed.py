@@ -11,19 +11,19 @@ from zoo.settings.slots import READS
 from zoo.settings.text import Read
 from zoo.settings.training import CosineLoss, NoLoss, RankingLoss
 from zoo.tasks.parts.task import Choice, Evaluation, Run, Task, answering, building, zoo_models
-from zoo.tasks.parts.vocabularies import bucket_plan, encode_words
+from zoo.tasks.parts.vocabularies import bucket_plan, cut_texts
 
 BATCH_SIZE = 64  # of texts that are read together
-SIMILARITY, DIGITS = "similarity", 6  # the key of an answer of an artefact, and in how many decimals it is kept
-RANK, PARTNER = "rank", "1"  # the rank of a pair's second text among all of them; what it should be
+SIMILARITY, DIGITS = "similarity", 6  # the key of the cosine in an artefact's answer, and its number of decimals
+RANK, PARTNER = "rank", "1"  # the key of the rank of a pair's second text among all of them; the rank of a partner
 
 
 class Embed(Task):
     """A text to a vector, by an `Encoder`; scored by the rank correlation of cosines with people's numbers.
 
-    Where a network begins with weights, it is trained on such pairs: cosines come near their numbers, from 0 to 1. With
-    `loss.kind = "ranking"` pairs have no number, and belong together: each text finds its partner among those of a
-    batch, and is scored by how often it does among all.
+    A network that begins with weights is trained on such pairs: cosines approach their numbers, scaled to 0 to 1. With
+    `loss.kind = "ranking"` pairs have no number and belong together: each text learns to find its partner in its batch,
+    and the score is how often it finds it among all.
     """
 
     name = "embed"
@@ -31,7 +31,7 @@ class Embed(Task):
     data = (Files,)
     text = Read
     models = {"transformer": Choice(Encoding, READS, (NoLoss, CosineLoss, RankingLoss))}
-    untrained = (
+    init_needed = (
         'The task embed begins with a network that has learnt to read elsewhere, and with loss.kind = "cosine" or '
         '"ranking". '
         "Import one, such as a sentence encoder (`seqzoo import`), and write the recipe with `seqzoo new embed PAIRS "
@@ -39,7 +39,7 @@ class Embed(Task):
     )
 
     def starter(self, examples, kind=None):
-        """The range of the numbers, or that there are none; a network to begin with gives all else."""
+        """The range of the numbers, or a ranking where there are none; a network to begin with gives all else."""
         if examples.kind == self.other_kind:
             return {"loss": {"kind": "ranking"}, "training": {"batch_size": 32, "monitor": "accuracy"}}
         numbers = sorted(map(float, examples.answers))
@@ -53,16 +53,16 @@ class Embed(Task):
         return ["pairs without numbers: each text learns to find its partner"] * (examples.kind == self.other_kind)
 
     def kind_of(self, recipe):
-        """Pairs, where they have no numbers."""
-        return self.other_kind if _ranks(recipe) else self.kind
+        """Plain pairs, if they have no numbers."""
+        return self.other_kind if _is_ranking(recipe) else self.kind
 
     def examples(self, recipe, split, directory=None, whole=None):
         """Those of the split; pairs that belong together have the number 1."""
-        found = super().examples(recipe, split, directory, whole)
-        if not _ranks(recipe):
-            return found
-        pairs = list(zip(found.inputs, found.answers, strict=True))
-        return Examples(self.kind, pairs, [PARTNER] * len(pairs), found.files, found.places, found.notes)
+        examples = super().examples(recipe, split, directory, whole)
+        if not _is_ranking(recipe):
+            return examples
+        pairs = list(zip(examples.inputs, examples.answers, strict=True))
+        return Examples(self.kind, pairs, [PARTNER] * len(pairs), examples.files, examples.places, examples.notes)
 
     def texts(self, inputs, answers):
         """Those of both sides."""
@@ -70,22 +70,22 @@ class Embed(Task):
 
     def batches(self, recipe, tokenizers, labels, examples, training=False):
         """Pairs of texts, and their numbers as cosines from 0 to 1, or who is whose partner."""
-        sides = [self._encoded(recipe, tokenizers[0], list(side)) for side in zip(*examples[0], strict=True)]
-        own = recipe.loss if isinstance(recipe.loss, CosineLoss) else CosineLoss()
-        numbers = [(float(each) - own.lowest) / (own.highest - own.lowest) for each in examples[1]]
+        sides = [self._encode(recipe, tokenizers[0], list(side)) for side in zip(*examples[0], strict=True)]
+        loss = recipe.loss if isinstance(recipe.loss, CosineLoss) else CosineLoss()
+        targets = [(float(each) - loss.lowest) / (loss.highest - loss.lowest) for each in examples[1]]
         pairs = list(zip(*(words for words, _ in sides), strict=True))
-        kind, target = (PartnerBatches, recipe.loss.scale) if _ranks(recipe) else (PairBatches, numbers)
+        kind, target = (PartnerBatches, recipe.loss.scale) if _is_ranking(recipe) else (PairBatches, targets)
         batches = kind(pairs, target, around=tokenizers[0].around, **bucket_plan(recipe, training))
         batches.cut = sum(cut for _, cut in sides)
         return batches
 
-    def _encoded(self, recipe, tokenizer, texts):
-        """(the token ids of each text, how many `max_input_length` cut)."""
-        return encode_words([[ids] for ids in tokenizer.encode(texts)], recipe.text.max_input_length)
+    def _encode(self, recipe, tokenizer, texts):
+        """(the token ids of each text, how many texts `max_input_length` cut)."""
+        return cut_texts([[ids] for ids in tokenizer.encode(texts)], recipe.text.max_input_length)
 
-    def _batches(self, recipe, tokenizer, texts):
-        """(batches of texts, how many `max_input_length` cut)."""
-        words, cut = self._encoded(recipe, tokenizer, texts)
+    def _make_batches(self, recipe, tokenizer, texts):
+        """(batches of texts, how many texts `max_input_length` cut)."""
+        words, cut = self._encode(recipe, tokenizer, texts)
         plan = {"around": tokenizer.around, "batch_size": BATCH_SIZE, "shuffle": False}
         return LabelledBatches(words, [0] * len(words), **plan), cut
 
@@ -95,9 +95,9 @@ class Embed(Task):
         def make(vocab_size, num_labels, *parts, **settings):
             return zoo_models.Encoder(vocab_size, *parts, normalize=recipe.model.normalize, **settings)
 
-        return building.reader(make, recipe, *sizes, None)
+        return building.make_reader(make, recipe, *sizes, None)
 
-    def monitored(self, recipe, model, tokenizers, labels, examples):
+    def make_monitor(self, recipe, model, tokenizers, labels, examples):
         """The rank correlation, if that is what decides."""
         if recipe.training.monitor != "spearman":
             return None
@@ -112,7 +112,7 @@ class Embed(Task):
 
     def predict(self, run, texts, progress=None, compiled=None):
         """(the vectors of the texts, `(texts, units)` float32; how many texts were cut)."""
-        batches, cut = self._batches(run.recipe, run.tokenizers[0], list(texts))
+        batches, cut = self._make_batches(run.recipe, run.tokenizers[0], list(texts))
         answering.check_lengths(run.recipe, run.model, {"data": batches})
         encoder = compiled or answering.compile_answers(run.model)
         vectors, done = np.zeros((len(texts), run.model.units), "float32"), 0
@@ -136,26 +136,28 @@ class Embed(Task):
         return [text for pair in inputs for text in pair]
 
     def read_outputs(self, answers):
-        """The cosine of each pair of vectors, 0 where a text was refused, and has none; and the rank of the second."""
+        """The cosine of each pair of vectors, 0 if a text was refused and has no vector, and the rank of the second."""
         first, second = answers[::2], answers[1::2]
-        both = zip(cosines(first, second), partner_ranks(first, second), strict=True)
-        return [{SIMILARITY: round(float(cosine), DIGITS), RANK: rank} for cosine, rank in both]
+        rows = zip(cosines(first, second), partner_ranks(first, second), strict=True)
+        return [{SIMILARITY: round(float(cosine), DIGITS), RANK: rank} for cosine, rank in rows]
 
     def score(self, recipe, outputs, references):
         """Rank correlation, and Pearson's; or how often a text finds its partner."""
-        return super().score(recipe, [each[RANK if _ranks(recipe) else SIMILARITY] for each in outputs], references)
+        return super().score(
+            recipe, [each[RANK if _is_ranking(recipe) else SIMILARITY] for each in outputs], references
+        )
 
     def scored_by(self, recipe, references):
         """Spearman's and Pearson's correlation; or the ranks of partners."""
-        return ("partners" if _ranks(recipe) else "similarity"), {}
+        return ("partners" if _is_ranking(recipe) else "similarity"), {}
 
     def assess(self, recipe, inputs, outputs, references):
         """The `Evaluation`, whose outputs are the cosines in digits, or the ranks of partners."""
-        shown = [str(each[RANK]) if _ranks(recipe) else f"{each[SIMILARITY]:.{DIGITS}f}" for each in outputs]
-        return Evaluation(self.score(recipe, outputs, references), shown, inputs, references)
+        texts = [str(each[RANK]) if _is_ranking(recipe) else f"{each[SIMILARITY]:.{DIGITS}f}" for each in outputs]
+        return Evaluation(self.score(recipe, outputs, references), texts, inputs, references)
 
 
-def _ranks(recipe):
+def _is_ranking(recipe):
     """Whether pairs have no numbers, and belong together."""
     return isinstance(recipe.loss, RankingLoss)
 

@@ -17,7 +17,7 @@ class RatePairs(Pairs, Rate):
 
     def model(self, recipe, *sizes):
         """A `PairClassifier` with one output."""
-        return building.reader(zoo_models.PairClassifier, recipe, *sizes, 1)
+        return building.make_reader(zoo_models.PairClassifier, recipe, *sizes, 1)
 
 
 TASK = RatePairs()

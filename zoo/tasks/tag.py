@@ -17,17 +17,17 @@ from zoo.tasks.parts.labelling import Labelling
 from zoo.tasks.parts.task import Choice, Run, answering, building, zoo_models
 from zoo.text.words import choose_rule
 
-ENOUGH = 50  # sentences with an entity, to choose weights by their F1 and to balance by them
-UNSEEN = 0.01  # of the words of new texts, from which on their spelling is worth reading
-OUTSIDE = "O"  # the tag of a word of no entity
-BALANCES = tuple(step / 2 for step in range(-8, 3))  # what may be added to its logit
-UNREAD = "_"  # the tag of a word behind the longest input, as CoNLL-U writes what is not said
+ENOUGH = 50  # sentences with an entity that are needed to choose weights, or the balance, by their F1
+UNSEEN = 0.01  # the share of new words from which on reading their spelling is worth it
+OUTSIDE = "O"  # the tag of a word that belongs to no entity
+BALANCES = tuple(step / 2 for step in range(-8, 3))  # what may be added to the logit of that tag
+UNREAD = "_"  # the tag of a word behind the longest input; CoNLL-U writes "_" for an empty field
 
 
 class Tag(Labelling):
     """The words of a sentence to their tags, both joined by one space; scored by accuracy and entity F1.
 
-    Whoever asks an artefact writes a text, which `text.words` cuts; examples have their words.
+    An artefact is asked plain texts, which the rule `text.words` cuts; the words of examples are given.
     """
 
     name = "tag"
@@ -55,7 +55,7 @@ class Tag(Labelling):
         """Those of IOB2 or IOBES where the tags are of such a scheme."""
         return transitions(labels)
 
-    def monitored(self, recipe, model, tokenizers, labels, examples):
+    def make_monitor(self, recipe, model, tokenizers, labels, examples):
         """The F1 of the entities, if that is what decides.
 
         Raises:
@@ -76,38 +76,38 @@ class Tag(Labelling):
 
         def score():
             answers, *_ = super(Tag, self).predict(run, texts, compiled=compiled)
-            return {"entity_f1": tagging(filled(texts, answers), references, resamples=1)["entity_f1"]}
+            return {"entity_f1": tagging(pad_tags(texts, answers), references, resamples=1)["entity_f1"]}
 
         return score
 
     def balance(self, run, texts):
         """Lower or raise the logit of O so that the entities of the validation have the best F1, if that decides.
 
-        A tagger that has seen few entities says O where it is in doubt, which is right for the share of right tags, and
-        finds few entities: its precision is far above its recall. The best F1 is found elsewhere, see Lipton et al.
-        (2014), "Optimal Thresholding of Classifiers to Maximize F1 Measure". What is added is one of `BALANCES`; the
-        mean with its neighbours decides, as F1 of a small validation jumps.
+        A tagger that has seen few entities answers O where it is in doubt. This is right for accuracy, but it finds few
+        entities: its precision is far above its recall. The best F1 needs another threshold, see Lipton et al. (2014),
+        "Optimal Thresholding of Classifiers to Maximize F1 Measure". What is added is one of `BALANCES`: the one with
+        the highest mean F1 of itself and its neighbours, because F1 on a small validation split is noisy.
         """
-        added, nothing = super().balance(run, texts)
+        no_change = super().balance(run, texts)
         if run.recipe.training.monitor != "entity_f1" or OUTSIDE not in run.labels:
-            return added, nothing
+            return no_change
         names, allowed = np.array(run.labels), self.transitions(run.labels)
         right = [" ".join(names[labels]) for _, labels in texts]
         outside = names == OUTSIDE
         if sum(not outside[labels].all() for _, labels in texts) < ENOUGH:
-            return added, nothing
+            return no_change
 
         def measure(balance):
             tags = (likeliest_tags(softmax(logits + balance * outside), allowed)[0] for logits, _ in texts)
             return tagging([" ".join(names[ids]) for ids in tags], right, resamples=1)["entity_f1"]
 
         scores = [measure(balance) for balance in BALANCES]
-        around = [np.mean(scores[max(0, at - 1) : at + 2]) for at in range(len(scores))]
-        best, before = int(np.argmax(around)), scores[BALANCES.index(0.0)]
+        means = [np.mean(scores[max(0, at - 1) : at + 2]) for at in range(len(scores))]
+        best, before = int(np.argmax(means)), scores[BALANCES.index(0.0)]
         if scores[best] <= before:
-            return added, nothing
-        measured = {"label": OUTSIDE, "added": BALANCES[best], "entity_f1": scores[best], "entity_f1_before": before}
-        return added + np.float32(BALANCES[best]) * outside, {"balance": measured}
+            return no_change
+        record = {"label": OUTSIDE, "added": BALANCES[best], "entity_f1": scores[best], "entity_f1_before": before}
+        return np.float32(BALANCES[best]) * outside, {"balance": record}
 
     def starter(self, examples, kind=None):
         """A bidirectional LSTM that reads the spelling, where new texts will have words that nobody has seen.
@@ -116,7 +116,7 @@ class Tag(Labelling):
         with the best entities, if the tags spell any.
         """
         settings = super().starter(examples)
-        if kind == "recurrent" or kind is None and _unseen(examples) >= UNSEEN:
+        if kind == "recurrent" or kind is None and _unseen_share(examples) >= UNSEEN:
             # The states of an LSTM know the order of words, which a Transformer has to learn from positions. A word
             # that few sentences have is learnt with those that are spelt alike, if training hides its own vector now
             # and then. One recurrent layer bears a higher rate than a Transformer.
@@ -129,27 +129,27 @@ class Tag(Labelling):
             settings["text"] = {"noise": {"candidates": 6, "rare": 3, "dropout": 0.02}}
         answers = [answer.split(" ") for answer in examples.answers]
         rules, _ = choose_rules(answers, answers)
-        enough = rules and sum(any(tag != OUTSIDE for tag in tags) for tags in answers) >= ENOUGH
-        settings |= {"training": settings["training"] | {"monitor": "entity_f1"}} if enough else {}
+        if rules and sum(any(tag != OUTSIDE for tag in tags) for tags in answers) >= ENOUGH:
+            settings |= {"training": settings["training"] | {"monitor": "entity_f1"}}
         return settings | {"text": settings.get("text", {}) | {"words": choose_rule(_words(examples))[0]}}
 
     def notes(self, examples):
-        """Why a rule was chosen that cuts texts into words, and whether their spelling is read."""
+        """Why this rule cuts texts into words, and whether their spelling is read."""
         rule, shares = choose_rule(_words(examples))
-        told = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares.items())
-        unseen = _unseen(examples)
-        once = (
-            f"{100 * unseen:.1f} % of the words of the training are there once, and about as many of others will be new"
-        )
+        percentages = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares.items())
+        unseen = _unseen_share(examples)
+        spelling = ", which a recurrent tagger begun with nothing reads by spelling" if unseen >= UNSEEN else ""
         return [
-            f'words = "{rule}": of the words of the training, written as people write them, {told} are found again',
-            once + (", which a recurrent tagger begun with nothing reads by spelling" if unseen >= UNSEEN else ""),
+            f'words = "{rule}": of the words of the training, written as people write them, {percentages} are found '
+            "again",
+            f"{100 * unseen:.1f} % of the words of the training are there once, and about as many of others will be new"
+            f"{spelling}",
         ]
 
     def predict(self, run, texts, progress=None, compiled=None):
         """As of its base: the tags of each text's words; a word that is not read has the tag "_"."""
         tags, confidences, cut = super().predict(run, texts, progress, compiled)
-        return (filled(texts, tags) if cut else tags), confidences, cut
+        return (pad_tags(texts, tags) if cut else tags), confidences, cut
 
     def reliability(self, outputs, references, confidences):
         """Nothing: the confidence of an answer is that of one of its tags."""
@@ -158,7 +158,7 @@ class Tag(Labelling):
     def respond(self, recipe, runtime, inputs, references):
         """The tags of each text's words; a word that is not read, or of a text that is refused, has the tag "_"."""
         results = runtime.run(self.lines(inputs), words="spaces")  # which the words of examples are joined by
-        return filled(inputs, self.read_outputs([result.answer for result in results]))
+        return pad_tags(inputs, self.read_outputs([result.answer for result in results]))
 
     def scored_by(self, recipe, references):
         """Accuracy, and F1 of the entities where the tags spell any."""
@@ -170,24 +170,25 @@ class Tag(Labelling):
 
     def model(self, recipe, *sizes):
         """A `Tagger`."""
-        return building.reader(zoo_models.Tagger, recipe, *sizes, summary=False)
+        return building.make_reader(zoo_models.Tagger, recipe, *sizes, summary=False)
 
 
 def _words(examples):
     return [text.split(" ") for text in examples.inputs]
 
 
-def _unseen(examples):
-    """The share of words of new texts that the training does not have: of those that it has once (Good and Turing)."""
+def _unseen_share(examples):
+    """The share of words in new texts that training lacks, estimated by that of words it has once (Good and Turing)."""
     counts = Counter(word for words in _words(examples) for word in words)
     return sum(count == 1 for count in counts.values()) / counts.total()
 
 
-def filled(texts, tags):
-    """The tags of each text, joined by spaces, and "_" for the words that have none."""
-    given = [each.split(" ") if each else [] for each in tags]
-    missing = [len(text.split(" ")) - len(each) for text, each in zip(texts, given, strict=True)]
-    return [" ".join([*each, *[UNREAD] * more]) for each, more in zip(given, missing, strict=True)]
+def pad_tags(texts, tags):
+    """The tags of each text, joined by spaces, with "_" for each word that has none."""
+    rows = [answer.split(" ") if answer else [] for answer in tags]
+    return [
+        " ".join([*row, *[UNREAD] * (len(text.split(" ")) - len(row))]) for text, row in zip(texts, rows, strict=True)
+    ]
 
 
 TASK = Tag()

@@ -1,7 +1,7 @@
 """Symbols to symbols: letters to phones, spellings to spellings, one string form to another."""
 
 from zoo.settings.data import Dates, Files, Parallel, Reversal
-from zoo.tasks.parts.vocabularies import decomposed, longest, right_answers
+from zoo.tasks.parts.vocabularies import decompose, right_answers, usual_length
 from zoo.tasks.translate import Translate
 
 
@@ -15,7 +15,7 @@ class Transduce(Translate):
     def starter(self, examples, kind=None):
         """A recurrent model that reads characters, and writes characters or what spaces set apart."""
         spaced = sum(" " in answer for answer in examples.answers) * 2 > len(examples)
-        most = longest(examples.answers, str.split if spaced else list)
+        most = usual_length(examples.answers, str.split if spaced else list)
         pieces = {"pieces": "word", "normalization": "identity"} if spaced else {"pieces": "char"}
         return {
             "text": {"pieces": "char", "normalization": "nfd", "target": pieces},
@@ -25,7 +25,7 @@ class Transduce(Translate):
             "training": {
                 "batch_size": 32,
                 "num_buckets": 2,
-                "max_length": max(most, longest(examples.inputs, decomposed)) + 4,
+                "max_length": max(most, usual_length(examples.inputs, decompose)) + 4,
                 "learning_rate": 3e-3,
                 "schedule": "cosine",
                 "adam_beta_2": 0.98,
@@ -35,17 +35,20 @@ class Transduce(Translate):
             "search": {"beam": 4, "max_output_length": 2 * most + 4},
         }
 
-    def asked(self, examples):
-        """(inputs, answers). What has several right answers is asked once, and its answer is their list."""
-        inputs, answers = examples.inputs, examples.answers
-        right, asked = right_answers(inputs, answers), {}
-        for number, one in enumerate(inputs):
-            asked.setdefault(one if len(right[one]) > 1 else number, (one, answers[number]))
-        several = [(one, list(right[one]) if len(right[one]) > 1 else answer) for one, answer in asked.values()]
-        return [one for one, _ in several], [answer for _, answer in several]
+    def inputs_and_answers(self, examples):
+        """(inputs, answers). An input with several right answers occurs once, and its answer is their list."""
+        answers_of, inputs, answers, done = right_answers(examples.inputs, examples.answers), [], [], set()
+        for text, answer in zip(examples.inputs, examples.answers, strict=True):
+            several = len(answers_of[text]) > 1
+            if several and text in done:
+                continue
+            done.add(text)
+            inputs.append(text)
+            answers.append(list(answers_of[text]) if several else answer)
+        return inputs, answers
 
     def assess(self, recipe, inputs, outputs, references):
-        """The scores of outputs; of several right answers the nearest counts, and how many inputs have such is told."""
+        """The scores of outputs; of several right answers the nearest counts, and inputs with several are counted."""
         evaluation = super().assess(recipe, inputs, outputs, references)
         several = sum(isinstance(each, list) for each in references)
         return evaluation._replace(scores=evaluation.scores | {"several_answers": several}) if several else evaluation

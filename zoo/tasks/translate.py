@@ -8,7 +8,7 @@ from zoo.settings.slots import RECURRENT, TRANSLATES
 from zoo.settings.text import TwoSided
 from zoo.settings.training import DepthLoss, LabelLoss, Search, TokenLoss
 from zoo.tasks.parts.task import Choice, Evaluation, Task, answering, building
-from zoo.tasks.parts.vocabularies import bucket_plan, joined, learn, longest
+from zoo.tasks.parts.vocabularies import bucket_plan, join_pieces, learn, usual_length
 
 FEW = 5_000  # pairs that are too few for a Transformer
 LONG = 12  # letters a word: a text with more on average is written without spaces
@@ -33,7 +33,7 @@ class Translate(Task):
         kind = kind or ("recurrent" if len(examples) < FEW else "transformer")
         # The subwords of a small corpus are hardly more than its letters.
         cut = list if len(examples) < FEW else _subwords
-        most = longest(examples.inputs + examples.answers, cut) + 10
+        most = usual_length(examples.inputs + examples.answers, cut) + 10
         search = {"beam": 4, "max_output_length": most}
         if kind == "recurrent":
             model = {"kind": "recurrent", "cell": "gru", "units": 128, "dropout": 0.2}
@@ -49,13 +49,13 @@ class Translate(Task):
         }
 
     def check(self, recipe):
-        """BLEU may need a tokeniser for the language that is written, and a coverage penalty attention that is told."""
-        untold = not recipe.depth.may("weighs") if recipe.depth else recipe.attention.layer == "none"
-        if recipe.search.coverage_penalty and untold:
+        """Refuse a coverage penalty if the model does not give its attention, and a BLEU that lacks its tokeniser."""
+        no_weights = not recipe.depth.may("weighs") if recipe.depth else recipe.attention.layer == "none"
+        if recipe.search.coverage_penalty and no_weights:
             where = f"depth={recipe.depth.layer!r}" if recipe.depth else "attention='none'"
             raise ValueError(
                 "search.coverage_penalty needs the attention of each step over the source, which a model with "
-                f"{where} does not tell. Leave it out, or take a recurrent model with attention, or depth='stack'."
+                f"{where} does not give. Leave it out, or take a recurrent model with attention, or depth='stack'."
             )
         name, options = self.scored_by(recipe, [])
         if name == "translation":
@@ -80,13 +80,13 @@ class Translate(Task):
 
     def model(self, recipe, *sizes):
         """`Seq2Seq`, `Transformer` or `DepthAdaptiveTransformer`."""
-        return building.writer(recipe, *sizes)
+        return building.make_writer(recipe, *sizes)
 
-    def monitored(self, recipe, model, tokenizers, labels, examples):
+    def make_monitor(self, recipe, model, tokenizers, labels, examples):
         """The share of wrong outputs, if that is what decides."""
         if recipe.training.monitor != "wer":
             return None
-        return answering.greedy_errors(model, tokenizers, examples, recipe.search)
+        return answering.make_error_monitor(model, tokenizers, examples, recipe.search)
 
     def evaluate(self, run, examples, *, beams=None, progress=None):
         """The scores of the best outputs, over all and by the length of the source."""
@@ -94,16 +94,16 @@ class Translate(Task):
         report = progress and (lambda done: progress(done, len(inputs)))
         outputs, confidences = answering.search(run, inputs, beams=beams, progress=report)
         evaluation = self.assess(recipe, inputs, outputs, references)
-        searched = {"beam": beams or recipe.search.beam, "alpha": recipe.search.alpha}
-        return evaluation._replace(scores=searched | evaluation.scores, confidences=confidences)
+        settings = {"beam": beams or recipe.search.beam, "alpha": recipe.search.alpha}
+        return evaluation._replace(scores=settings | evaluation.scores, confidences=confidences)
 
     def assess(self, recipe, inputs, outputs, references):
         """The scores of outputs, over all and by the length of the source; pieces are joined."""
-        inputs, outputs, references = (joined(side, recipe.text.joiner) for side in (inputs, outputs, references))
+        inputs, outputs, references = (join_pieces(side, recipe.text.joiner) for side in (inputs, outputs, references))
         name, options = self.scored_by(recipe, references)
-        measured = scoring.TASKS[name](outputs, references, **options)
-        scores = {"count": len(references), "sentences": len(references), **scoring.report(measured)}
-        scores["by_length"] = scoring.by_length(measured, self.lengths(recipe, inputs))
+        task_scores = scoring.TASKS[name](outputs, references, **options)
+        scores = {"count": len(references), "sentences": len(references), **scoring.report(task_scores)}
+        scores["by_length"] = scoring.by_length(task_scores, self.lengths(recipe, inputs))
         return Evaluation(scores, outputs, inputs, references)
 
     def scored_by(self, recipe, references):
@@ -112,7 +112,7 @@ class Translate(Task):
 
     def score(self, recipe, outputs, references):
         """The scores of outputs, whose pieces are joined where the files hold pieces."""
-        return super().score(recipe, *(joined(side, recipe.text.joiner) for side in (outputs, references)))
+        return super().score(recipe, *(join_pieces(side, recipe.text.joiner) for side in (outputs, references)))
 
     def lengths(self, recipe, inputs):
         """Words of the sources, or characters where words are not set apart."""

@@ -107,7 +107,7 @@ class Kind(ABC):
 
     def longest_input(self):
         """The largest number of tokens of a text for which the model has positions, or None if it has no bound."""
-        return answering.bound(self.model)
+        return answering.max_tokens(self.model)
 
     @property
     def max_ids(self):

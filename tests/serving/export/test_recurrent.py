@@ -8,7 +8,7 @@ from tests.recurrent.cases import CELLS
 from tests.runs.test_recurrent import ENCODERS, recipe
 from tests.serving.conftest import LABELS, randomised, settings_of
 from tests.shared import mostly_at_releases
-from zoo.tasks.parts.building import built
+from zoo.tasks.parts.building import build_model
 
 KINDS = {"translate": "generate", "classify": "classify", "compare": "compare", "tag": "tag"}
 READERS = ("classify", "tag", "compare")
@@ -23,7 +23,7 @@ def check(one, tokenizers, path):
     sizes = [tokenizer.vocab_size for tokenizer in tokenizers] + ([len(LABELS)] if one.job.labelled else [])
     given = {"texts": TEXTS[one.task]} if one.task in TEXTS else {}
     settings = settings_of(KINDS[one.task], int8=False, **given)
-    parity = read_manifest(export(randomised(built(one.job, one, *sizes)), tokenizers, path, settings))["parity"]
+    parity = read_manifest(export(randomised(build_model(one.job, one, *sizes)), tokenizers, path, settings))["parity"]
     assert parity["passed"] and parity["max_abs_diff"] <= 1e-4
     return parity
 

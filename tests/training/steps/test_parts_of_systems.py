@@ -34,7 +34,7 @@ def trained(system, parts, folder):
     kind, changes = SYSTEMS[system]
     one = recipe(kind, *changes, "model.dropout=0", training={"batch_size": 8, "parts": parts})
     made = training.make_parts(one, write_corpus(one, folder))
-    model = training.built_in(one, made.sizes, "float32")
+    model = training.build_with_precision(one, made.sizes, "float32")
     one.job.prepare(one, model, made.tokenizers)
     steps = make_steps(model, keras.optimizers.SGD(0.1, global_clipnorm=0.5), make_loss(one), parts)
     losses = [float(steps.train(made.train.batch(step))) for step in range(3)]

@@ -1,7 +1,7 @@
-"""What is asked of a built model: whether it has positions enough, functions of batches, and the search for outputs.
+"""What tasks do with a built model: check lengths of texts, compile functions of batches, and search for outputs.
 
-Texts that are longer than a model has positions for are told before the first step, and before the first answer. Whole
-sentences go through it in compiled batches of similar lengths.
+Texts that are longer than a model has positions for are refused before the first training step and the first answer.
+Sentences are searched in compiled batches of similar lengths.
 """
 
 import math
@@ -24,8 +24,8 @@ from zoo.training.steps import model_inputs
 MULTIPLE = 8  # source lengths are padded to multiples of this, so that few programs are compiled
 
 
-def bound(model):
-    """The most tokens of a text that a model takes, as its layers declare it; None where there is no bound."""
+def max_tokens(model):
+    """The most tokens of a text that a model takes, as its layers declare it; None if there is no bound."""
     bounds = (layer.traits.longest for layer in find_declaring(model, Attention, Positions))
     return min((each for each in bounds if each), default=None)
 
@@ -41,13 +41,13 @@ def check_lengths(recipe, model, batches):
     Raises:
         ValueError: which texts are too long, and what to set.
     """
-    most = bound(model)
+    most = max_tokens(model)
     for name, each in batches.items():
         width = max(each.shapes[-1])
-        if most and width > most and not _reads(model, each.longest()):
+        if most and width > most and not _can_read(model, each.longest()):
             raise ValueError(
                 f"the {name} has texts of up to {width} tokens, and the model has positions for {most}. Set "
-                f"{_setting(recipe)} to {width} or more, {_shorter(recipe, name)}."
+                f"{_positions_setting(recipe)} to {width} or more, {_shortening_hint(recipe, name)}."
             )
 
 
@@ -57,17 +57,17 @@ def check_written_lengths(recipe, model):
     Raises:
         ValueError: what to set.
     """
-    most, asked = bound(model), recipe.search.max_output_length if recipe.search else 0
-    if most and len(recipe.job.sides) == 2 and asked > most:
+    most, length = max_tokens(model), recipe.search.max_output_length if recipe.search else 0
+    if most and len(recipe.job.sides) == 2 and length > most:
         raise ValueError(
-            f"search.max_output_length={asked} is more than the {most} positions of the model, so no output could be "
-            f"searched for. Set it to {most} or less, or {_setting(recipe)} to {asked} or more."
+            f"search.max_output_length={length} is more than the {most} positions of the model, so no output could be "
+            f"searched for. Set it to {most} or less, or {_positions_setting(recipe)} to {length} or more."
         )
 
 
 def describe_lengths(recipe, model):
-    """What is told of a model that continues texts, and has positions for fewer tokens than are asked for."""
-    most = bound(model) if recipe.search and len(recipe.job.sides) == 1 else None
+    """A note if a model that continues texts has positions for fewer tokens than the recipe asks for."""
+    most = max_tokens(model) if recipe.search and len(recipe.job.sides) == 1 else None
     room = most - model.longest_prompt if most and model.longest_prompt else most
     if room and recipe.search.max_output_length > room:
         yield (
@@ -76,18 +76,18 @@ def describe_lengths(recipe, model):
         )
 
 
-def _reads(model, batch):
-    """Whether the model can be called with such a batch, which nothing is computed for."""
-    given = {name: keras.KerasTensor(each.shape, str(each.dtype)) for name, each in model_inputs(batch).items()}
+def _can_read(model, batch):
+    """Whether the model can be called with a batch of such shapes; nothing is computed."""
+    inputs = {name: keras.KerasTensor(each.shape, str(each.dtype)) for name, each in model_inputs(batch).items()}
     try:
-        model(given)
+        model(inputs)
     except ValueError:
         return False
     return True
 
 
-def _shorter(recipe, name):
-    """How the texts become shorter."""
+def _shortening_hint(recipe, name):
+    """The end of a sentence that says how the texts become shorter."""
     ways = ["leave longer texts out with training.max_length"] * (name == "training")
     ways += ["read their beginnings with text.max_input_length"] * (
         "max_input_length" in table.fields(type(recipe.text))
@@ -95,17 +95,17 @@ def _shorter(recipe, name):
     return " or ".join(["", *ways]).strip() or f"or shorten the texts of the {name}"
 
 
-def _setting(recipe):
+def _positions_setting(recipe):
     """The setting that says how many positions there are."""
     for slot, name in (("positions", "max_positions"), ("attention", "max_time")):
-        own = getattr(recipe, slot)
-        if own is not None and name in table.fields(type(own)):
+        layer = getattr(recipe, slot)
+        if layer is not None and name in table.fields(type(layer)):
             return f"{slot}.{name}"
     return "model.context"
 
 
 class Compiled(keras.Model):
-    """`function(batch)`, which asks `model`; a model itself, for `predict_on_batch` compiles it on every backend."""
+    """`function(batch)`, which calls `model`; a model too, because `predict_on_batch` compiles on every backend."""
 
     def __init__(self, model, function):
         super().__init__()
@@ -123,36 +123,36 @@ def compile_sums(model):
 
 
 def compile_answers(model):
-    """The compiled answers of a model, as they are."""
+    """The compiled outputs of a model."""
     return Compiled(model, lambda batch: model(model_inputs(batch)))
 
 
 def compile_labels(model, whole=False):
-    """The compiled likeliest labels of a model, and their probabilities; or those of all labels, the `whole`."""
+    """The compiled likeliest labels of a model and their probabilities; if `whole`, the probabilities of all labels."""
 
-    def best_of(batch):
+    def label(batch):
         probabilities = ops.softmax(model(model_inputs(batch)), axis=-1)
         if whole:
             return (probabilities,)
         return ops.argmax(probabilities, axis=-1), ops.max(probabilities, axis=-1)
 
-    return Compiled(model, best_of)
+    return Compiled(model, label)
 
 
 def rules_of(search, beams):
-    """The rules of a recipe's table that are numbers and not off, by name: a request may ask for others instead.
+    """`{name: number}` of the rules that a recipe's table of the search turns on; a request may change them.
 
-    A search with one beam ranks nothing, and has none of those that rank.
+    Lists are left out, and so are the rules that rank hypotheses if there is only one beam.
     """
-    own = OFF.keys() & {*search.__struct_fields__} - {*LISTS, *(RANKING if beams == 1 else ())}
-    return {name: getattr(search, name) for name in own if getattr(search, name) != OFF[name]}
+    names = OFF.keys() & {*search.__struct_fields__} - {*LISTS, *(RANKING if beams == 1 else ())}
+    return {name: getattr(search, name) for name in names if getattr(search, name) != OFF[name]}
 
 
 class Searcher(keras.Model):
     """(source_ids, source_lengths) -> (token_ids, lengths, scores) of the best hypothesis.
 
-    A model around the model, because `predict_on_batch` compiles it on every backend. `search`, the table of a recipe,
-    has the rules and the ranking; without it there are none, and the ranking is ours.
+    It wraps the model as a model, because `predict_on_batch` compiles on every backend. `search`, the table of a
+    recipe, has the rules and the ranking; without it there are no rules, and the ranking is `OURS`.
     """
 
     def __init__(self, model, beams, alpha, max_length, search=None):
@@ -180,22 +180,22 @@ class Searcher(keras.Model):
         return np.minimum(1.0, np.exp(mean_log_probability(scores, tokens, alpha, kind))).tolist()
 
 
-def greedy_errors(model, tokenizers, examples, search):
-    """A function without arguments: {"wer"}, the share of wrong outputs of a greedy search, in per cent.
+def make_error_monitor(model, tokenizers, examples, search):
+    """A function without arguments that returns {"wer"}, the share of wrong outputs of a greedy search, in per cent.
 
-    An output is right if it is one of the answers to its input.
-    It searches with the weights that the model has when it is called, and compiles its programs only once.
+    An output is right if it is one of the answers to its input. The function searches with the weights that the model
+    has when it is called, and compiles its programs only once.
     """
     searcher = Searcher(model, 1, 0.0, search.max_output_length, search)
     searcher.compile(jit_compile=True)
-    inputs, right = examples[0], right_answers(*examples)
+    inputs, answers_of = examples[0], right_answers(*examples)
 
-    def errors():
-        outputs, _ = _searched(searcher, tokenizers, inputs)
-        wrong = sum(output not in right[one] for one, output in zip(inputs, outputs, strict=True))
+    def measure():
+        outputs, _ = _search_texts(searcher, tokenizers, inputs)
+        wrong = sum(output not in answers_of[text] for text, output in zip(inputs, outputs, strict=True))
         return {"wer": 100 * wrong / len(inputs)}
 
-    return errors
+    return measure
 
 
 def translate(run, sentences, **options):
@@ -218,24 +218,24 @@ def search(run, sentences, *, beams=None, alpha=None, max_length=None, batch_siz
     """
     if beams is not None and beams < 1:  # here, because inside a model's call Keras would wrap the message
         raise ValueError(f"The beam width must be at least 1 (1 is greedy). Received: {beams}.")
-    own = run.recipe.search
+    settings = run.recipe.search
     searcher = Searcher(
         run.model,
-        own.beam if beams is None else beams,
-        own.alpha if alpha is None else alpha,
-        max_length or own.max_output_length,
-        own,
+        settings.beam if beams is None else beams,
+        settings.alpha if alpha is None else alpha,
+        max_length or settings.max_output_length,
+        settings,
     )
     searcher.compile(jit_compile=True)
-    return _searched(searcher, run.tokenizers, sentences, batch_size, progress)
+    return _search_texts(searcher, run.tokenizers, sentences, batch_size, progress)
 
 
-def _searched(searcher, tokenizers, sentences, batch_size=32, progress=None):
-    """(the outputs of sentences, their confidences), in their order."""
+def _search_texts(searcher, tokenizers, sentences, batch_size=32, progress=None):
+    """(the outputs of sentences, their confidences), in the order of the sentences."""
     source_tokenizer, target_tokenizer = tokenizers
     sources = [source_tokenizer.around.put(ids) for ids in source_tokenizer.encode(sentences)]
     order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
-    outputs, most = {}, bound(searcher.model)
+    outputs, most = {}, max_tokens(searcher.model)
     if most and order and len(sources[order[-1]]) > most:
         raise ValueError(
             f"a text has {len(sources[order[-1]])} tokens, and the model has positions for {most}. Leave out longer "
@@ -244,10 +244,10 @@ def _searched(searcher, tokenizers, sentences, batch_size=32, progress=None):
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
         fill = [[EOS]] * (batch_size - len(rows))
-        chosen = [sources[row] for row in rows]
-        length = min(-(-len(chosen[-1]) // MULTIPLE) * MULTIPLE, most or math.inf)
-        token_ids, *measured = searcher.predict_on_batch(pad(chosen + fill, length))
-        lengths, scores = (np.asarray(each)[: len(rows)] for each in measured)
+        batch = [sources[row] for row in rows]
+        length = min(-(-len(batch[-1]) // MULTIPLE) * MULTIPLE, most or math.inf)
+        token_ids, *numbers = searcher.predict_on_batch(pad(batch + fill, length))
+        lengths, scores = (np.asarray(each)[: len(rows)] for each in numbers)
         texts = target_tokenizer.decode([ids[:n] for ids, n in zip(token_ids, lengths, strict=False)])
         outputs.update(zip(rows, zip(texts, searcher.confidences(lengths, scores), strict=True), strict=True))
         if progress:

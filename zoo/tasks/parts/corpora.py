@@ -28,7 +28,7 @@ from zoo.tasks.parts.files import SPLITS
 
 def training_file(recipe, kind, directory=None):
     """`data.train` of files of one's own, read once for all splits that are cut off it; None of other corpora."""
-    if not isinstance(recipe.data, FILES) or files.instead(recipe.data, directory):
+    if not isinstance(recipe.data, FILES) or files.replacements(recipe.data, directory):
         return None
     check_data(recipe, kind, ("train",), directory)
     return files.training_file(recipe.data, kind, directory)
@@ -62,7 +62,7 @@ def examples(recipe, kind, split, directory=None, whole=None):
 
 
 def check_data(recipe, kind, splits, directory=None):
-    """Refuse data that are not there, without reading any: a matter of a moment, before anything is imported.
+    """Refuse data that are not there, without reading them or importing a framework.
 
     Args:
         recipe: the `Recipe`.
@@ -74,17 +74,17 @@ def check_data(recipe, kind, splits, directory=None):
         ValueError: the directory is missing where one is needed or given where none is, a file is not there, or there
             is no such split.
     """
-    own = recipe.data
-    if isinstance(own, FILES):
+    table = recipe.data
+    if isinstance(table, FILES):
         for split in splits:
-            files.check(own, split, directory)
+            files.check(table, split, directory)
         return
     if isinstance(directory, dict):
         raise ValueError(
-            f"recipe {recipe.name} has a corpus of its own, {own.corpus!r}. Examples in memory are for "
+            f"recipe {recipe.name} has a corpus of its own, {table.corpus!r}. Examples in memory are for "
             "data.corpus = 'files'."
         )
-    if own.generated:
+    if table.generated:
         if directory is not None:
             raise ValueError(
                 f"recipe {recipe.name} makes its data itself, and {directory} was given as the data. Leave it out; for "
@@ -97,51 +97,50 @@ def check_data(recipe, kind, splits, directory=None):
     if directory is None:
         raise ValueError(
             f"recipe {recipe.name} reads files: name their directory, for example with --data; "
-            f"expected files such as {own.example}."
+            f"expected files such as {table.example}."
         )
     if not Path(directory).is_dir():
         raise ValueError(
             f"recipe {recipe.name} reads files, and there is no directory {directory}; "
-            f"expected one with files such as {own.example}."
+            f"expected one with files such as {table.example}."
         )
     for split in splits:
-        _FINDERS[own.corpus](own, split, directory)
+        _FINDERS[table.corpus](table, split, directory)
 
 
 FILES = (data.Files, data.RunningFiles)
 
 
-def is_instead(recipe, directory):
-    """Whether what is given as data is read instead of the files that a recipe names."""
-    return isinstance(recipe.data, FILES) and bool(files.instead(recipe.data, directory))
+def replaces_files(recipe, directory):
+    """Whether the data at `directory` are read instead of the files that a recipe names."""
+    return isinstance(recipe.data, FILES) and bool(files.replacements(recipe.data, directory))
 
 
-def trained_on(recipe, directory=None):
-    """(the recipe, the directory) of a training: a file that is given instead of a folder is what it trains on."""
+def training_data(recipe, directory=None):
+    """(the recipe, the directory) of a training: a file in place of a directory becomes the recipe's `data.train`."""
     if not isinstance(recipe.data, FILES):
         return recipe, directory
-    own, place = files.trained_on(recipe.data, directory)
-    return structs.replace(recipe, data=own), place
+    table, place = files.training_data(recipe.data, directory)
+    return structs.replace(recipe, data=table), place
 
 
 def last_split(recipe, directory=None):
     """The split to score: "test", or "valid" where there is no test."""
-    own = recipe.data
-    if isinstance(own, FILES):
-        return files.last_split(own, directory)
-    return "valid" if isinstance(own, data.RunningText) else "test"
+    if isinstance(recipe.data, FILES):
+        return files.last_split(recipe.data, directory)
+    return "valid" if isinstance(recipe.data, data.RunningText) else "test"
 
 
-def _own(table, split):
-    """The name that the files of a split have."""
+def _split_name(table, split):
+    """The name of a split in its files' names."""
     return {"train": table.train_split, "valid": table.valid_split, "test": table.test_split}.get(split, split)
 
 
 def _find_parallel(table, split, directory):
-    return find_parallel(Path(directory), _own(table, split), *table.languages)
+    return find_parallel(Path(directory), _split_name(table, split), *table.languages)
 
 
-def _sst(classes):
+def _sst_reader(classes):
     def read_split(recipe, split, directory):
         phrases = recipe.data.phrases and split == "train"
         return sst(directory, split, phrases=phrases, classes=classes)
@@ -149,58 +148,60 @@ def _sst(classes):
     return read_split
 
 
-def _reversal(recipe, split, directory):
-    own, seed = recipe.data, recipe.training.seed
-    return _part(own, split, lambda count: reversal(count, own.shortest, own.longest, seed=seed))
+def _read_reversal(recipe, split, directory):
+    table, seed = recipe.data, recipe.training.seed
+    return _take_split(table, split, lambda count: reversal(count, table.shortest, table.longest, seed=seed))
 
 
-def _duplication(recipe, split, directory):
-    own, seed = recipe.data, recipe.training.seed
-    return _part(own, split, lambda count: duplication(count, own.longest, seed=seed))
+def _read_duplication(recipe, split, directory):
+    table, seed = recipe.data, recipe.training.seed
+    return _take_split(table, split, lambda count: duplication(count, table.longest, seed=seed))
 
 
-def _size(table, split):
+def _split_size(table, split):
     return {"train": table.train_size, "valid": table.valid_size, "test": table.test_size}[split]
 
 
-def _part(table, split, generate):
-    """Distinct sequences, cut into test, valid and train, so that no split knows another's."""
-    backwards = SPLITS[::-1]
-    sizes = [_size(table, name) for name in backwards]
+def _take_split(table, split, generate):
+    """A split of distinct sequences, which are cut into test, valid and train, so that no two splits share one."""
+    names = SPLITS[::-1]
+    sizes = [_split_size(table, name) for name in names]
     pairs = list(dict(zip(*generate(sum(sizes)), strict=True)).items())
-    start = sum(sizes[: backwards.index(split)])
-    chosen = pairs[start : start + _size(table, split)]
-    return [source for source, _ in chosen], [target for _, target in chosen]
+    start = sum(sizes[: names.index(split)])
+    pairs = pairs[start : start + _split_size(table, split)]
+    return [source for source, _ in pairs], [target for _, target in pairs]
 
 
-_FINDERS = {  # each finds the files of a split, or says what it looked for
+_FINDERS = {  # each finds the files of a split, or raises a ValueError that says what it looked for
     "parallel": _find_parallel,
     "text": lambda table, split, directory: corpora.find_text(directory, split),
     "trec": lambda table, split, directory: corpora.find_trec(directory, split),
     "babi": lambda table, split, directory: babi_file(directory, split, table.number),
     "sst": lambda table, split, directory: corpora.find_sst(directory, split),
     "sst5": lambda table, split, directory: corpora.find_sst(directory, split),
-    "tagged": lambda table, split, directory: corpora.find(directory, _own(table, split), ".tsv"),
+    "tagged": lambda table, split, directory: corpora.find(directory, _split_name(table, split), ".tsv"),
 }
 _READERS = {
-    "dates": lambda recipe, split, _: dates(split, _size(recipe.data, split), seed=recipe.training.seed),
-    "date_pairs": lambda recipe, split, _: date_pairs(split, _size(recipe.data, split), seed=recipe.training.seed),
-    "reversal": _reversal,
-    "duplication": _duplication,
+    "dates": lambda recipe, split, _: dates(split, _split_size(recipe.data, split), seed=recipe.training.seed),
+    "date_pairs": lambda recipe, split, _: date_pairs(
+        split, _split_size(recipe.data, split), seed=recipe.training.seed
+    ),
+    "reversal": _read_reversal,
+    "duplication": _read_duplication,
     "text": lambda recipe, split, directory: ([running_text(directory, split)], [""]),
     "trec": lambda recipe, split, directory: trec(directory, split),
     "babi": lambda recipe, split, directory: babi(directory, split, recipe.data.number),
-    "sst": _sst(2),
-    "sst5": _sst(5),
-    "tagged": lambda recipe, split, directory: tagged(directory, _own(recipe.data, split)),
+    "sst": _sst_reader(2),
+    "sst5": _sst_reader(5),
+    "tagged": lambda recipe, split, directory: tagged(directory, _split_name(recipe.data, split)),
 }
 
 
 def digest(inputs, answers):
     """sha256 of a corpus as "input TAB answer LF" lines in UTF-8; a TAB joins two texts, or several answers."""
-    total = hashlib.sha256()
-    for one, other in zip(inputs, answers, strict=True):
-        text = "\t".join(one) if isinstance(one, tuple) else one
-        answer = "\t".join(other) if isinstance(other, list) else other
-        total.update(f"{text}\t{answer}\n".encode())
-    return total.hexdigest()
+    sha256 = hashlib.sha256()
+    for text, answer in zip(inputs, answers, strict=True):
+        text = "\t".join(text) if isinstance(text, tuple) else text
+        answer = "\t".join(answer) if isinstance(answer, list) else answer
+        sha256.update(f"{text}\t{answer}\n".encode())
+    return sha256.hexdigest()

@@ -8,7 +8,7 @@ from msgspec import structs
 from zoo.data import formats
 from zoo.data.formats.opening import inner_suffix
 from zoo.data.formats.table import FORMATS
-from zoo.tasks.parts.held import hold
+from zoo.tasks.parts.in_memory import make_examples
 
 SPLITS = ("train", "valid", "test")
 
@@ -21,20 +21,20 @@ def examples(table, kind, split, place=None, whole=None):
         kind: of the examples, see `zoo.data.formats`.
         split: "train", "valid" or "test".
         place: a folder that the recipe's paths are relative to; a file (or folder) of examples to read instead; or a
-            dict of splits, see `zoo.tasks.parts.held`.
+            dict of splits, see `zoo.tasks.parts.in_memory`.
         whole: what `training_file` returned, so that it is not read once more.
 
     Raises:
         ValueError: there is no such split, or the files are not as they should be.
     """
-    given = instead(table, place)
-    if given:
+    paths = replacements(table, place)
+    if paths:
         try:
-            return _read(table, kind, given, fewest_labels=1)
+            return _read(table, kind, paths, fewest_labels=1)
         except ValueError as error:
-            raise ValueError(f"{error}{_other_format(table, given[0])}") from error
-    if split != "train" and _has(table, split, place):
-        return _own(table, kind, split, place)
+            raise ValueError(f"{error}{_format_hint(table, paths[0])}") from error
+    if split != "train" and _has_examples(table, split, place):
+        return _read_split(table, kind, split, place)
     whole = whole or training_file(table, kind, place)
     shares = {name: share for name, share in _shares(table, place).items() if share}
     part = formats.split_by_hash(whole, **{"valid": 0.0, "test": 0.0} | shares)[split] if shares else whole
@@ -49,7 +49,7 @@ def examples(table, kind, split, place=None, whole=None):
 
 def training_file(table, kind, place=None):
     """The `zoo.data.formats.Examples` of `data.train`, before other splits are cut off it and examples are left out."""
-    return _own(table, kind, "train", place)
+    return _read_split(table, kind, "train", place)
 
 
 def check(table, split, place=None):
@@ -58,32 +58,32 @@ def check(table, split, place=None):
     Raises:
         ValueError: there is no such split, or a file is not there.
     """
-    if (given := instead(table, place)) and not (split == "train" and _is_their_folder(table, place)):
-        return _check_given(given[0])
+    if (paths := replacements(table, place)) and not (split == "train" and _is_base_folder(table, place)):
+        return _check_exists(paths[0])
     if split not in SPLITS:
         raise ValueError(f"files of one's own have the splits {', '.join(SPLITS)}; received {split!r}.")
     if isinstance(place, dict):
-        return _check_held(table, split, place)
-    if split != "train" and not _named(table, split, place) and not _shares(table).get(split):
+        return _check_in_memory(table, split, place)
+    if split != "train" and not _paths(table, split, place) and not _shares(table).get(split):
         raise ValueError(
             f"the recipe has no {split} data: data.{split} names no file and data.{split}_share is 0. Name one with "
             f"--set data.{split}=FILE, or give examples with --data FILE."
         )
-    named = split if _named(table, split) else "train"
-    own = _named(table, named, place)
-    if not own:
+    source = split if _paths(table, split) else "train"
+    paths = _paths(table, source, place)
+    if not paths:
         raise ValueError(
             "the recipe says nothing of its data. Name the training examples with --set data.train=FILE; `seqzoo new` "
             "writes a recipe after looking at your files. An imported network is evaluated with --data FILE."
         )
-    missing = [path for path in own if not path.startswith("hf://") and not Path(path).exists()]
+    missing = [path for path in paths if not path.startswith("hf://") and not Path(path).exists()]
     if missing:
         raise ValueError(
-            f"there is no file {missing[0]}, which data.{named} names. Check the path, or give --data DIR."
+            f"there is no file {missing[0]}, which data.{source} names. Check the path, or give --data DIR."
         )
 
 
-def _check_given(path):
+def _check_exists(path):
     if not path.startswith("hf://") and not Path(path).exists():
         raise ValueError(
             f"there is no file or folder {path}, which was given as the data. Check the path, or leave it out to take "
@@ -91,23 +91,24 @@ def _check_given(path):
         )
 
 
-def _check_held(table, split, held):
-    unknown = [name for name in held if name not in SPLITS]
+def _check_in_memory(table, split, data):
+    unknown = [name for name in data if name not in SPLITS]
     if unknown:
         raise ValueError(f"examples have the splits {', '.join(SPLITS)}; received {unknown[0]!r}.")
-    if split not in held and not ("train" in held and _shares(table, held).get(split)):
-        raise ValueError(f"there are no {split} examples; received {', '.join(held) or 'none'}. Give data[{split!r}].")
+    if split not in data and not ("train" in data and _shares(table, data).get(split)):
+        raise ValueError(f"there are no {split} examples; received {', '.join(data) or 'none'}. Give data[{split!r}].")
 
 
-def _has(table, split, place):
+def _has_examples(table, split, place):
     """Whether a split has examples of its own."""
-    return split in place if isinstance(place, dict) else bool(_named(table, split, place))
+    return split in place if isinstance(place, dict) else bool(_paths(table, split, place))
 
 
-def _own(table, kind, split, place):
+def _read_split(table, kind, split, place):
+    """The examples of a split that has its own."""
     if isinstance(place, dict):
-        return hold(kind, split, place[split], table.rules_off)
-    return _read(table, kind, _named(table, split, place), fewest_labels=2 if split == "train" else 1)
+        return make_examples(kind, split, place[split], table.rules_off)
+    return _read(table, kind, _paths(table, split, place), fewest_labels=2 if split == "train" else 1)
 
 
 def _read(table, kind, files, fewest_labels=2):
@@ -116,8 +117,8 @@ def _read(table, kind, files, fewest_labels=2):
     return formats.read(files, kind, **options, fewest_labels=fewest_labels)
 
 
-def _other_format(table, path):
-    """What is added to an error about a file that has the suffix of another format than the recipe names."""
+def _format_hint(table, path):
+    """An addition to the error about a file whose suffix is of another format than the recipe names."""
     form = next((each for each in FORMATS if each.name == table.format), None)
     if form is None or not form.suffixes or inner_suffix(path) in form.suffixes:
         return ""
@@ -128,15 +129,15 @@ def _other_format(table, path):
 
 
 def _shares(table, place=None):
-    """Which share of the training examples the other splits take: those that have none of their own."""
+    """The shares of the training examples that the splits without examples of their own take."""
     shares = {"valid": table.valid_share, "test": table.test_share}
-    return {name: share for name, share in shares.items() if not _has(table, name, place)}
+    return {name: share for name, share in shares.items() if not _has_examples(table, name, place)}
 
 
-def _named(table, split, place=None):
-    """The paths that the recipe names for a split, seen from `place`."""
-    own = {"train": table.train, "valid": table.valid, "test": table.test}.get(split)
-    paths = [own] if isinstance(own, str) else list(own or ())
+def _paths(table, split, place=None):
+    """The paths that the recipe names for a split, relative to the folder `place` if it is one."""
+    value = {"train": table.train, "valid": table.valid, "test": table.test}.get(split)
+    paths = [value] if isinstance(value, str) else list(value or ())
     base = Path(place) if place is not None and Path(place).is_dir() else None
     return [path if base is None or path.startswith("hf://") else str(base / path) for path in paths if path]
 
@@ -145,29 +146,29 @@ def last_split(table, place=None):
     """The split to score: "test", or "valid" where the recipe names no test data and none are given instead."""
     if isinstance(place, dict):
         return "test" if "test" in place or ("train" in place and table.test_share) else "valid"
-    tested = _named(table, "test") or table.test_share or instead(table, place)
-    return "test" if tested else "valid"
+    has_test = _paths(table, "test") or table.test_share or replacements(table, place)
+    return "test" if has_test else "valid"
 
 
-def trained_on(table, place):
-    """(the `[data]`, the place) of a training: a file at `place` stands for `data.train`, and is cut as that."""
-    given = instead(table, place)
-    if given:
-        _check_given(given[0])
-    if not given or _is_their_folder(table, place):
+def training_data(table, place):
+    """(the `[data]`, the place) of a training: a file at `place` becomes `data.train`, and splits are cut off it."""
+    paths = replacements(table, place)
+    if paths:
+        _check_exists(paths[0])
+    if not paths or _is_base_folder(table, place):
         return table, place
-    return structs.replace(table, train=given[0]), None
+    return structs.replace(table, train=paths[0]), None
 
 
-def _is_their_folder(table, place):
-    """Whether a training looks for the files that the recipe names in a folder that is given."""
-    return bool(_named(table, "train")) and Path(place).is_dir()
+def _is_base_folder(table, place):
+    """Whether `place` is a folder in which a training looks for the files that the recipe names."""
+    return bool(_paths(table, "train")) and Path(place).is_dir()
 
 
-def instead(table, place):
-    """The examples at `place` that are read instead of those that the recipe names; empty where it is their folder."""
+def replacements(table, place):
+    """The paths that are read instead of those that the recipe names; empty if `place` is the folder of these."""
     if place is None or isinstance(place, dict):
         return []
-    if Path(place).is_dir() and any(Path(path).exists() for path in _named(table, "train", place)):
+    if Path(place).is_dir() and any(Path(path).exists() for path in _paths(table, "train", place)):
         return []
     return [str(place)]

@@ -11,16 +11,16 @@ from zoo.data.formats.unknown import mended_labels, say_unknown, unknown_labels
 from zoo.scores.calibration import calibration_error, fit_temperature, softmax
 from zoo.scores.transitions import likeliest_tags
 from zoo.settings.text import Labelled
-from zoo.tasks.parts.task import Evaluation, Task, answering, small_reader
-from zoo.tasks.parts.vocabularies import bucket_plan, encode_words, noise
+from zoo.tasks.parts.task import Evaluation, Task, answering, small_reader_settings
+from zoo.tasks.parts.vocabularies import bucket_plan, cut_texts, make_noise
 
 BATCH_SIZE = 64  # of texts that are labelled together
-TOLD = 5  # labels that are mended, by name
-ENOUGH = 50  # labels of the validation, to calibrate by
+MOST_NAMED = 5  # labels that a note on mended labels names
+ENOUGH = 50  # labels of the validation split that calibration needs
 
 
 class Labelling(Task):
-    """Texts to labels; a subclass says the batches, and where words are told apart, or an answer has several labels."""
+    """Texts to labels; a subclass makes the batches, and says how a text has words and an answer several labels."""
 
     text = Labelled
     labelled = True
@@ -39,7 +39,7 @@ class Labelling(Task):
 
     def starter(self, examples, kind=None):
         """A small Transformer that reads."""
-        settings = small_reader()
+        settings = small_reader_settings()
         training = settings["training"] | {"monitor": "accuracy"}
         return settings | {"loss": {"label_smoothing": 0.1}, "training": training}
 
@@ -66,12 +66,12 @@ class Labelling(Task):
         return batches
 
     def changes(self, recipe, tokenizer, inputs):
-        """What the batches of the training are told of changes to their texts."""
-        return {"noise": noise(recipe.text, tokenizer, inputs)}
+        """The arguments of the training's batches that change their texts."""
+        return {"noise": make_noise(recipe.text, tokenizer, inputs)}
 
     def encode(self, recipe, tokenizer, texts):
         """(the token ids of each word of each text, how many texts `max_input_length` cut)."""
-        return encode_words([self.words(tokenizer, text) for text in texts], recipe.text.max_input_length)
+        return cut_texts([self.words(tokenizer, text) for text in texts], recipe.text.max_input_length)
 
     def transitions(self, labels):
         """Which label may follow which in an answer, see `zoo.scores.transitions`; None where any may."""
@@ -86,12 +86,12 @@ class Labelling(Task):
             run: the `Run`.
             texts: a list.
             progress: called with the number of texts done.
-            compiled: what a call before has compiled, see `zoo.tasks.parts.answering.compile_labels`.
+            compiled: what `zoo.tasks.parts.answering.compile_labels` gave, so that it is not compiled once more.
         """
         model = run.model
         words, cut = self.encode(run.recipe, run.tokenizers[0], texts)
-        around, nothing = run.tokenizers[0].around, [[0] * len(each) for each in words]
-        batches = self.batches_of(words, nothing, around=around, batch_size=BATCH_SIZE, shuffle=False)
+        around, no_labels = run.tokenizers[0].around, [[0] * len(each) for each in words]
+        batches = self.batches_of(words, no_labels, around=around, batch_size=BATCH_SIZE, shuffle=False)
         answering.check_lengths(run.recipe, model, {"data": batches})
 
         allowed = self.transitions(run.labels)
@@ -99,11 +99,11 @@ class Labelling(Task):
         outputs, confidences = {}, [1.0] * len(texts)
         for step, batch in enumerate(batches):
             answers = (np.asarray(each) for each in compiled.predict_on_batch(batch))
-            for row, *each, there in zip(batches.examples(step), *answers, batch["weights"], strict=False):
-                each = [np.atleast_1d(values)[np.atleast_1d(there) > 0] for values in each]
-                ids, likely = each if allowed is None else likeliest_tags(each[0], allowed)
+            for row, *columns, weights in zip(batches.examples(step), *answers, batch["weights"], strict=False):
+                columns = [np.atleast_1d(values)[np.atleast_1d(weights) > 0] for values in columns]
+                ids, probabilities = columns if allowed is None else likeliest_tags(columns[0], allowed)
                 outputs[row] = " ".join(run.labels[number] for number in ids)
-                confidences[row] = float(min(1.0, likely.min(initial=1.0)))  # rounding may pass 1
+                confidences[row] = float(min(1.0, probabilities.min(initial=1.0)))  # rounding may pass 1
             if progress:
                 progress(len(outputs))
         return [outputs[row] for row in range(len(texts))], confidences, cut
@@ -111,8 +111,8 @@ class Labelling(Task):
     def calibrate(self, run, examples):
         """Divide the weights of the readout by the temperature with which the validation labels are likeliest.
 
-        So each form of the model gives probabilities that can be believed. No answer changes by it, but for what
-        `balance` adds before.
+        So each form of the model gives calibrated probabilities. Only `balance`, which is applied first, may change
+        answers.
 
         Returns:
             {"temperature", "calibration_error", "calibration_error_before"} and what `balance` measured; None where
@@ -123,13 +123,13 @@ class Labelling(Task):
         for batch in batches:
             rows = zip(np.asarray(compiled.predict_on_batch(batch)), batch["labels"], batch["weights"], strict=True)
             for logits, labels, weights in rows:
-                there = np.atleast_1d(weights) > 0
-                if there.any():
-                    texts.append((np.atleast_2d(logits)[there], np.atleast_1d(labels)[there]))
+                counts = np.atleast_1d(weights) > 0
+                if counts.any():
+                    texts.append((np.atleast_2d(logits)[counts], np.atleast_1d(labels)[counts]))
         logits, labels = (np.concatenate(each) for each in zip(*texts, strict=True))
         if len(labels) < ENOUGH:
             return None
-        added, balanced = self.balance(run, texts)
+        added, balance = self.balance(run, texts)
         logits = logits + added
         run.model.readout.bias.assign_add(added)
         temperature = fit_temperature(logits, labels)
@@ -139,10 +139,10 @@ class Labelling(Task):
         before, after = (
             calibration_error(softmax(each).max(axis=-1), right) for each in (logits, logits / temperature)
         )
-        return {"temperature": temperature, "calibration_error": after, "calibration_error_before": before, **balanced}
+        return {"temperature": temperature, "calibration_error": after, "calibration_error_before": before, **balance}
 
     def balance(self, run, texts):
-        """(what is added to the logit of each label, what was measured with it); nothing, but where a task says so.
+        """(what is added to the logit of each label, a dict of what was measured); zeros and {} by default.
 
         Args:
             run: the `Run`.
@@ -150,26 +150,26 @@ class Labelling(Task):
         """
         return np.zeros(len(run.labels), "float32"), {}
 
-    def mended(self, recipe, examples, known):
-        """`Examples` whose labels are written as those that are `known`; its notes say which, and how they differed."""
+    def mend_labels(self, recipe, examples, known):
+        """`Examples` whose labels are spelled as the `known` ones; its notes say which, and how they differed."""
         if "labels" in recipe.data.rules_off:
             return examples
         known = {*known} | ({recipe.scope.label} if self.scope and recipe.scope.label else set())
-        split = [self.split(answer) for answer in examples.answers]
-        spelled = mended_labels(known, [label for labels in split for label in labels])
-        if not spelled:
+        rows = [self.split(answer) for answer in examples.answers]
+        spellings = mended_labels(known, [label for labels in rows for label in labels])
+        if not spellings:
             return examples
-        answers = [" ".join(spelled.get(label, (label,))[0] for label in labels) for labels in split]
-        counts = Counter(label for labels in split for label in labels if label in spelled)
-        notes = [
-            f"labels {quote(label)}, read as the training's {quote(spelled[label][0])}, {spelled[label][1]}: {count:,}"
-            for label, count in counts.most_common(TOLD)
-        ]
-        if len(counts) > TOLD:
-            notes.append(f"{len(counts) - TOLD:,} more labels, read as the training's likewise")
+        answers = [" ".join(spellings.get(label, (label,))[0] for label in labels) for labels in rows]
+        counts = Counter(label for labels in rows for label in labels if label in spellings)
+        notes = []
+        for label, count in counts.most_common(MOST_NAMED):
+            spelling, difference = spellings[label]
+            notes.append(f"labels {quote(label)}, read as the training's {quote(spelling)}, {difference}: {count:,}")
+        if len(counts) > MOST_NAMED:
+            notes.append(f"{len(counts) - MOST_NAMED:,} more labels, read as the training's likewise")
         return dataclasses.replace(examples, answers=answers, notes=(*examples.notes, *notes))
 
-    def answerable(self, run):
+    def answerable_labels(self, run):
         """The labels that a run can answer."""
         return set(run.labels)
 
@@ -180,7 +180,7 @@ class Labelling(Task):
             ValueError: it can answer none of their labels.
         """
         inputs, answers = examples
-        unknown = self._unknown(run, answers)
+        unknown = self._unknown_labels(run, answers)
         report = progress and (lambda done: progress(done, len(inputs)))
         outputs, confidences, cut = self.predict(run, inputs, report)
         scores = self.score(run.recipe, outputs, answers) | {"cut": cut}
@@ -189,11 +189,12 @@ class Labelling(Task):
 
     def reliability(self, outputs, references, confidences):
         """{"calibration_error"}: whether the confidences mean what they say, see `zoo.scores.calibration`."""
-        rows = [(sure, one == other) for sure, one, other in zip(confidences, outputs, references, strict=True) if sure]
+        rows = zip(confidences, outputs, references, strict=True)
+        rows = [(confidence, output == reference) for confidence, output, reference in rows if confidence]
         return {"calibration_error": calibration_error(*zip(*rows, strict=True))} if rows else {}
 
-    def _unknown(self, run, answers):
-        known = self.answerable(run)
+    def _unknown_labels(self, run, answers):
+        known = self.answerable_labels(run)
         labels = [label for answer in answers for label in self.split(answer)]
         unknown = unknown_labels(sorted(known), labels)
         if unknown and not known & set(labels):

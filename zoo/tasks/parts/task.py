@@ -58,16 +58,16 @@ class Run:
 
 
 class Evaluation(NamedTuple):
-    """What a run answered to examples, and how good that is.
+    """What a run answered to examples, and how good its answers are.
 
     Attributes:
         scores: a dict that JSON can hold.
-        outputs: a string for each example; none where the model writes nothing.
-        inputs: the examples as they were scored.
-        references: their right answers, likewise.
+        outputs: a string for each example; empty where the model writes nothing.
+        inputs: the inputs of the examples as they were scored.
+        references: the right answers as they were scored.
         measured: `{name: a list of numbers}` for each window of a running text, or each prompt.
-        confidences: the probability that the model gives each output, None where it gives none: of a label the softmax,
-            of tags that of the least likely one, of a text the geometric mean over its tokens.
+        confidences: the probability that the model gives each output, or None: of a label its softmax, of tags that of
+            the least likely one, of a text the geometric mean over its tokens.
     """
 
     scores: dict
@@ -78,8 +78,8 @@ class Evaluation(NamedTuple):
     confidences: list | None = None
 
 
-def small_reader():
-    """Settings of a small Transformer that reads, and of its training."""
+def small_reader_settings():
+    """The settings of a small Transformer that reads, and of its training."""
     sizes = {"units": 128, "num_layers": 2, "num_heads": 4, "hidden_units": 256, "dropout": 0.3}
     training = {"batch_size": 32, "max_length": 0, "learning_rate": 1.5e-3, "schedule": "cosine", "average": 3}
     return {"model": {"kind": "transformer"} | sizes, "positions": {"layer": "convolutional"}, "training": training}
@@ -99,7 +99,7 @@ class Task(ABC):
         labelled: whether its answers are labels, whose names are kept.
         between_languages: whether inputs and answers are texts of languages, which scores have to know.
         scope: the table of what is out of scope; None where nothing can be.
-        untrained: what a training begins with, in a sentence, where it cannot begin from nothing; "" where it can.
+        init_needed: a sentence that says what training must begin with; "" if it can begin with random weights.
     """
 
     name: ClassVar[str]
@@ -112,7 +112,7 @@ class Task(ABC):
     labelled: ClassVar[bool] = False
     between_languages: ClassVar[bool] = False
     scope: ClassVar[type[Table] | None] = None
-    untrained: ClassVar[str] = ""
+    init_needed: ClassVar[str] = ""
 
     def choice(self, recipe):
         """The `Choice` of a recipe's model."""
@@ -139,14 +139,14 @@ class Task(ABC):
 
     def read(self, recipe, split, directory=None):
         """(inputs, answers) of a split: two lists, item i of the second answering item i of the first."""
-        return self.asked(self.examples(recipe, split, directory))
+        return self.inputs_and_answers(self.examples(recipe, split, directory))
 
-    def asked(self, examples):
-        """(inputs, answers) of `zoo.data.formats.Examples`, as they are asked and scored."""
+    def inputs_and_answers(self, examples):
+        """(inputs, answers) of `zoo.data.formats.Examples`, as a model is asked and scored."""
         return examples.inputs, examples.answers
 
-    def mended(self, recipe, examples, known):
-        """`Examples` whose labels are written as those that are `known`, where they only look otherwise."""
+    def mend_labels(self, recipe, examples, known):
+        """`Examples` whose labels are spelled as the `known` ones, where they differ in spelling alone."""
         return examples
 
     @abstractmethod
@@ -187,28 +187,28 @@ class Task(ABC):
         """
 
     def prepare(self, recipe, model, tokenizers):
-        """Tell a built model what it has to know of its tokens before it is trained: their spelling, or where sentences
-        end; a model of two sides knows all that it needs."""
+        """Tell a built model of one side what it must know about its tokens before training: their spelling, or which
+        of them end a sentence."""
         if len(self.sides) == 1:
             tell_embedding(model.embedding, tokenizers[0])
 
     def calibrate(self, run, examples):
-        """Make a trained model answer as its answers are meant, by validation examples; what was measured, or None.
+        """Calibrate a trained model on validation examples: its probabilities, or the unit of its numbers.
 
-        Probabilities become such as can be believed, and numbers are given in the unit of the data.
+        Returns what was measured, a dict that JSON can hold, or None.
         """
         return None
 
     def begin(self, recipe, model, taken):
-        """Turn a model that has weights of a finished run, those of the paths `taken`, into what is trained."""
+        """Prepare a model for training that has weights of a finished run, those of the paths `taken`."""
         return None
 
     def threshold(self, run, examples):
         """The probability below which a text is out of scope, chosen on validation examples; None where none is."""
         return None
 
-    def monitored(self, recipe, model, tokenizers, labels, examples):
-        """A function that measures, in training, what `training.monitor` names; None where the loss's sums do."""
+    def make_monitor(self, recipe, model, tokenizers, labels, examples):
+        """A function that measures, in training, what `training.monitor` names; None if the sums of the loss do."""
         return None
 
     @abstractmethod
@@ -244,7 +244,7 @@ class Task(ABC):
         return [" ".join(answer) if isinstance(answer, list) else answer for answer in answers]
 
     def questions(self, recipe, runtime, examples):
-        """The examples, (inputs, answers), as an artefact is asked them: as they are, but for running text.
+        """(inputs, answers) as an artefact is asked them: those of the examples, except for running text.
 
         Args:
             recipe: the recipe.
@@ -273,7 +273,7 @@ def one_line(example):
 
 
 class Pairs:
-    """What a task on pairs of texts says before the task on single ones that it resembles."""
+    """What a task on pairs of texts overrides in the task on single texts that it resembles."""
 
     def texts(self, inputs, answers):
         """Those of both sides."""

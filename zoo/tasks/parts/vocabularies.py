@@ -28,50 +28,50 @@ def learn(vocabulary, text, texts, verbatim=False):
 
 
 def bucket_plan(recipe, training):
-    """What `zoo.data.epochs.Bucketed` is told. Validation keeps every example, however long."""
-    own = recipe.training
-    plan = {"batch_size": own.batch_size, "seed": own.seed, "shuffle": training}
+    """The arguments of `zoo.data.epochs.Bucketed`. Validation keeps every example, however long."""
+    settings = recipe.training
+    plan = {"batch_size": settings.batch_size, "seed": settings.seed, "shuffle": training}
     if training:
-        return plan | {"num_buckets": own.num_buckets, "max_length": own.max_length or None}
-    return plan | {"num_buckets": max(1, own.num_buckets // 2)}
+        return plan | {"num_buckets": settings.num_buckets, "max_length": settings.max_length or None}
+    return plan | {"num_buckets": max(1, settings.num_buckets // 2)}
 
 
-def encode_words(encoded, most):
-    """(texts as lists of words of token ids, cut behind `most` of them; how many texts were)."""
-    read = [first_tokens(words, most) for words in encoded]
-    return read, sum(one is not other for one, other in zip(read, encoded, strict=True))
+def cut_texts(encoded, most):
+    """(texts as lists of words of token ids, each cut after `most` ids; how many texts were cut)."""
+    texts = [first_tokens(words, most) for words in encoded]
+    return texts, sum(one is not other for one, other in zip(texts, encoded, strict=True))
 
 
 def first_tokens(words, most):
     """The first `most` token ids of a text, word by word; all of them if `most` is 0."""
     if not most or sum(map(len, words)) <= most:
         return words
-    kept, room = [], most
+    first, room = [], most
     for word in words:
         if room <= 0:
             break
-        kept.append(word[:room])
+        first.append(word[:room])
         room -= len(word)
-    return kept
+    return first
 
 
-def noise(text, tokenizer, texts):
-    """The `zoo.text.SubwordNoise` of a table of settings; None where training reads texts as they are."""
-    own = text.noise
-    if own.candidates == 1 and not own.dropout:
+def make_noise(text, tokenizer, texts):
+    """The `zoo.text.SubwordNoise` of a table of settings; None if training reads texts as they are."""
+    settings = text.noise
+    if settings.candidates == 1 and not settings.dropout:
         return None
     counts = Counter(word for each in texts for word in each.split())
     return SubwordNoise(
         tokenizer,
-        [word for word, count in counts.items() if count <= (own.rare or count)],
-        candidates=own.candidates,
-        alpha=own.alpha,
-        dropout=own.dropout,
+        [word for word, count in counts.items() if count <= (settings.rare or count)],
+        candidates=settings.candidates,
+        alpha=settings.alpha,
+        dropout=settings.dropout,
     )
 
 
 def tell_embedding(embedding, tokenizer):
-    """Tell an embedding what it has to know of the pieces: their spelling, or where sentences end."""
+    """Tell an embedding what it must know about the pieces: their spelling, or which of them end a sentence."""
     traits = Embedding.of(embedding)
     if traits.spells:
         embedding.set_features(*spelling_features(tokenizer.pieces, embedding.buckets))
@@ -86,12 +86,12 @@ def encode_verbatim(tokenizer, text):
     return [token for line in encoded for token in line]
 
 
-def joined(texts, joiner):
-    """Texts without the joiners of their pieces: "viel@@ er" is "vieler"; of several right answers each."""
+def join_pieces(texts, joiner):
+    """Texts without the joiners of their pieces: "viel@@ er" becomes "vieler", also in lists of right answers."""
     if not joiner:
         return texts
     return [
-        joined(text, joiner) if isinstance(text, list) else f"{text} ".replace(joiner, "").removesuffix(" ")
+        join_pieces(text, joiner) if isinstance(text, list) else f"{text} ".replace(joiner, "").removesuffix(" ")
         for text in texts
     ]
 
@@ -99,17 +99,17 @@ def joined(texts, joiner):
 def right_answers(inputs, answers):
     """`{input: its answers}`, each of them once, in their order."""
     by_input = {}
-    for one, answer in zip(inputs, answers, strict=True):
-        by_input.setdefault(one, {})[answer] = True
+    for text, answer in zip(inputs, answers, strict=True):
+        by_input.setdefault(text, {})[answer] = True
     return by_input
 
 
-def decomposed(text):
-    """A text as a vocabulary with the normal form "nfd" reads it: accents and syllables taken apart."""
+def decompose(text):
+    """A text as a vocabulary with the normal form "nfd" reads it: accents and syllables are separate characters."""
     return unicodedata.normalize("NFD", text)
 
 
-def longest(texts, cut):
-    """The length that all but one in a hundred texts keep to, in what `cut` cuts them into."""
+def usual_length(texts, cut):
+    """The length that 99 % of the texts do not exceed, in units of what `cut` cuts them into."""
     lengths = sorted(len(cut(text)) for text in texts)
     return lengths[min(len(lengths) - 1, len(lengths) * 99 // 100)]

@@ -4,7 +4,7 @@ import pytest
 
 from zoo import recipes
 from zoo.data.formats import Examples
-from zoo.tasks.parts.held import hold
+from zoo.tasks.parts.in_memory import make_examples
 
 OWN = {"name": "own", "task": "classify", "data": {"corpus": "files"}}
 LABELLED = [(f"text {number}", number % 2) for number in range(40)]
@@ -22,9 +22,9 @@ LABELLED = [(f"text {number}", number % 2) for number in range(40)]
     ],
 )
 def test_every_kind(kind, given, expected):
-    found = hold(kind, "train", given)
+    found = make_examples(kind, "train", given)
     assert (found.inputs, found.answers) == ([expected[0]], [expected[1]])
-    assert hold(kind, "test", found) is found
+    assert make_examples(kind, "test", found) is found
 
 
 def test_lists_are_cut_as_files_are():

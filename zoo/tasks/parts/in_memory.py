@@ -14,34 +14,34 @@ SHAPES = {  # of an example, as a message shows it
 }
 
 
-def hold(kind, split, given, rules_off=()):
+def make_examples(kind, split, data, rules_off=()):
     """The `Examples` of (input, answer) pairs; running text is one string.
 
     Args:
         kind: of the examples, see `zoo.data.formats`.
         split: its name, for messages.
-        given: `Examples`, a list, or any iterable of pairs. Words and tags may be lists, or strings with spaces.
+        data: `Examples`, a list, or any iterable of pairs. Words and tags may be lists, or strings with spaces.
         rules_off: rules of mending that are not applied, of `zoo.data.formats.base.RULES`.
 
     Raises:
         ValueError: there are none, or some are not as they should be; the message names the first five.
     """
-    if isinstance(given, Examples):
-        if given.kind != kind:
-            raise ValueError(f"{split}: expected {KINDS[kind]}; received examples of the kind {given.kind!r}.")
-        return given
-    rows = [given] if isinstance(given, str) else list(given)
+    if isinstance(data, Examples):
+        if data.kind != kind:
+            raise ValueError(f"{split}: expected {KINDS[kind]}; received examples of the kind {data.kind!r}.")
+        return data
+    rows = [data] if isinstance(data, str) else list(data)
     inputs, answers, problems = [], [], Problems(rules_off)
     for number, row in enumerate(rows, 1):
         try:
-            one, answer = make_example(kind, _values(kind, row), problems)
+            text, answer = make_example(kind, _values_by_role(kind, row), problems)
         except Lacking as lacking:
             problems.lack(lacking.what, str(lacking), f"{split}, example", number)
             continue
         except Wrong as wrong:
             problems.add(f"{split}, example", number, str(wrong))
             continue
-        inputs.append(one)
+        inputs.append(text)
         answers.append(answer)
     problems.check()
     if not inputs:
@@ -52,14 +52,14 @@ def hold(kind, split, given, rules_off=()):
     return Examples(kind, inputs, answers, notes=problems.notes)
 
 
-def _values(kind, row):
+def _values_by_role(kind, row):
     """The values of an example in the order of its kind's roles."""
     if kind == "running":
         return (row,)
     if isinstance(row, tuple | list) and len(row) == 2:
-        one, answer = row
+        texts, answer = row
         if kind not in ("compared", "scored"):
-            return one, answer
-        if isinstance(one, tuple | list) and len(one) == 2:
-            return (*one, answer)
+            return texts, answer
+        if isinstance(texts, tuple | list) and len(texts) == 2:
+            return (*texts, answer)
     raise Wrong(f"received {row!r:.60}; expected {SHAPES[kind]}.")
