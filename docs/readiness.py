@@ -18,8 +18,8 @@ os.environ.setdefault("KERAS_BACKEND", "jax")
 
 from zoo import recipes  # noqa: E402
 from zoo.runs.forecast import make_steps  # noqa: E402
-from zoo.training.lowering import ALLOWED, PLATFORMS, custom_calls, exported  # noqa: E402
-from zoo.training.steps.arithmetic import operations  # noqa: E402
+from zoo.training.lowering import ALLOWED, PLATFORMS, custom_calls, export_steps  # noqa: E402
+from zoo.training.steps.arithmetic import count_operations  # noqa: E402
 
 FOLDERS = {  # of corpora whose labels or lengths only the data tell; and of two recipes, which leave out no long pair
     "babi": "babi/en-valid", "sst": "sst", "sst5": "sst", "trec": "trec", "tagged": "ud-english-ewt",
@@ -51,13 +51,13 @@ def measure(recipe, data=None):
     """What is known of the modules of a recipe's steps, for all platforms; a dict."""
     steps, batches, assumed = make_steps(recipe, data)
     batch = batches.longest()
-    found = exported(steps, batch)
+    found = export_steps(steps, batch)
     program, arguments = steps.programs(batch)["training"]
     traced = program.trace(*arguments)
     return {
         "parameters": steps.model.count_params(),
         "batch": " x ".join(map(str, (recipe.training.batch_size, *batches.shapes[-1]))),
-        "operations": operations(traced.jaxpr.jaxpr, trips=recipe.model.num_layers).total(),
+        "operations": count_operations(traced.jaxpr.jaxpr, trips=recipe.model.num_layers).total(),
         "xla": traced.lower().cost_analysis()["flops"],
         "platforms": list(found["training"].platforms),
         "bytes": {name: len(each.mlir_module_serialized) for name, each in found.items()},

@@ -9,7 +9,7 @@ from tests.shared import once_more_on_jax
 from tests.training.test_selection import classifier, labelled
 from zoo.training import SmoothedCrossEntropy, make_steps
 from zoo.training.lora import adapt, merge
-from zoo.training.selection import decayed, named_weights
+from zoo.training.selection import decay_factors, named_weights
 
 pytestmark = pytest.mark.slow  # each compiles training steps
 PROJECTIONS = ["*/query_projection", "*/value_projection"]
@@ -107,13 +107,13 @@ def test_the_decay_of_layers_by_hand():
     """A stack of two blocks: its embeddings have d^3, the blocks d^2 and d, and what is above 1."""
     model, plain = classifier(), keras.layers.Dense(2)
     plain.build((None, 3))
-    found, weights = decayed(model, 0.5), named_weights(model)
+    found, weights = decay_factors(model, 0.5), named_weights(model)
     for path, weight in weights.items():
         starts = {"embedding": 1 / 8, "encoder/blocks/0": 1 / 4, "encoder/blocks/1": 1 / 2}
         expected = [factor for start, factor in starts.items() if path.startswith(start)] or [1]
         assert found.get(id(weight), 1) == expected[0], path
     with pytest.raises(ValueError, match="layer_decay is for a stack of blocks"):
-        decayed(plain, 0.5)
+        decay_factors(plain, 0.5)
 
 
 @pytest.mark.release

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from zoo.training.lowering import PLATFORMS, custom_calls, exported
+from zoo.training.lowering import PLATFORMS, custom_calls, export_steps
 
 
 class Steps:
@@ -22,7 +22,7 @@ BATCH = {"x": np.arange(12, dtype="float32").reshape(3, 4)}
 
 
 def test_a_module_is_for_every_platform_and_computes_the_same():
-    found = exported(Steps(lambda batch: jax.lax.top_k(jnp.tanh(batch["x"]), 2)[0]), BATCH)
+    found = export_steps(Steps(lambda batch: jax.lax.top_k(jnp.tanh(batch["x"]), 2)[0]), BATCH)
     assert found.keys() == {"training", "validation"}
     assert found["training"].platforms == PLATFORMS
     np.testing.assert_allclose(found["training"].call(BATCH), np.tanh(BATCH["x"])[:, :1:-1], rtol=1e-6)
@@ -33,12 +33,12 @@ def test_a_call_back_into_python_is_refused():
         return jax.pure_callback(np.tanh, jax.ShapeDtypeStruct((3, 4), "float32"), batch["x"])
 
     with pytest.raises(ValueError, match="the training step cannot be lowered for cpu, cuda, rocm, tpu"):
-        exported(Steps(ask), BATCH)
+        export_steps(Steps(ask), BATCH)
 
 
 def test_a_call_that_is_promised_but_not_everywhere_is_refused():
     with pytest.raises(ValueError, match="the training step calls lapack_|cannot be lowered"):
-        exported(Steps(lambda batch: jnp.linalg.qr(batch["x"].T)[0]), BATCH, ["cpu"])
+        export_steps(Steps(lambda batch: jnp.linalg.qr(batch["x"].T)[0]), BATCH, ["cpu"])
 
 
 def test_custom_calls_are_read_from_a_module():

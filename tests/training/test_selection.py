@@ -14,7 +14,7 @@ from zoo.feedforward import FeedForward, ProductKeyMemory
 from zoo.models import Classifier, LanguageModel, Seq2Seq
 from zoo.recurrent import RecurrentEncoder, RecurrentReader
 from zoo.training import FactorAdam, RowAdam, SmoothedCrossEntropy, SpanSteps, freeze, make_steps, thaw
-from zoo.training.selection import factors, named_weights, selected
+from zoo.training.selection import factors, named_weights, select_paths
 
 pytestmark = pytest.mark.slow  # each compiles training steps
 
@@ -86,7 +86,7 @@ PATHS = ["bias", "embedding/matrix", "encoder/blocks/0/bias", "encoder/blocks/10
     ],
 )
 def test_what_a_pattern_selects(pattern, expected):
-    assert selected("freeze", pattern, PATHS) == expected
+    assert select_paths("freeze", pattern, PATHS) == expected
 
 
 @pytest.mark.release(but=1)
@@ -95,7 +95,7 @@ def test_what_a_pattern_selects(pattern, expected):
 )
 def test_a_pattern_that_selects_nothing_names_the_nearest(pattern, near):
     with pytest.raises(ValueError, match=f"freeze has the pattern .*which none of the 5 weights has.*{near}"):
-        selected("freeze", pattern, PATHS)
+        select_paths("freeze", pattern, PATHS)
 
 
 def test_frozen_weights_stay_bit_for_bit_and_have_no_state():

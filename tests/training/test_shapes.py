@@ -11,8 +11,8 @@ from zoo.data import Batches, Windows
 from zoo.depth import make_stack
 from zoo.models import LanguageModel, Seq2Seq
 from zoo.training import SmoothedCrossEntropy, make_steps
-from zoo.training.shapes import Shapes, in_words
-from zoo.training.steps.memory import Operation, most_held
+from zoo.training.shapes import Shapes, format_bytes
+from zoo.training.steps.memory import Operation, peak_bytes
 
 
 def batch(time):
@@ -38,7 +38,7 @@ def test_each_shape_is_announced_once():
     }
     assert re.fullmatch(
         r"first step of shape 2 after \d+\.\d s, loss 2\.5000; this process has taken [\d.]+ .B at most",
-        shapes.compiled(np.float32(2.5))["message"],
+        shapes.describe_first_step(np.float32(2.5))["message"],
     )
 
 
@@ -83,10 +83,10 @@ def test_the_most_that_is_held_at_one_time():
         Operation(("a",), {"c": 8}),
         Operation(("c",), {"d": 1}, inside=5),
     ]
-    assert most_held(operations[:2]) == 6
-    assert most_held(operations[:3]) == 12  # a and c
-    assert most_held(operations) == 14  # c, d and what the loop holds
-    assert most_held([]) == 0
+    assert peak_bytes(operations[:2]) == 6
+    assert peak_bytes(operations[:3]) == 12  # a and c
+    assert peak_bytes(operations) == 14  # c, d and what the loop holds
+    assert peak_bytes([]) == 0
 
 
 @pytest.mark.slow(but=1)
@@ -104,4 +104,4 @@ def test_memory_grows_with_the_batch_and_the_model(units, factor):
 
 
 def test_sizes_in_words():
-    assert [in_words(size) for size in (1_900_000_000, 350_400_000, 2_000)] == ["1.9 GB", "350 MB", "2 kB"]
+    assert [format_bytes(size) for size in (1_900_000_000, 350_400_000, 2_000)] == ["1.9 GB", "350 MB", "2 kB"]

@@ -16,8 +16,8 @@ from zoo.settings.layers import AdaptiveSpan
 from zoo.tasks.parts import corpora
 from zoo.text.special import AROUND, UNK
 from zoo.training.accelerators import ACCELERATORS
-from zoo.training.lowering import exported
-from zoo.training.steps.arithmetic import operations
+from zoo.training.lowering import export_steps
+from zoo.training.steps.arithmetic import count_operations
 from zoo.training.steps.memory import size_of
 from zoo.training.steps.shared import model_inputs
 
@@ -52,11 +52,11 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
     device, settings = ACCELERATORS[name], recipe.training
     steps, batches, assumptions = make_steps(recipe, data, log)
     log(f"lowering the steps for {device.platform}")
-    exported(steps, batches.longest(), [device.platform])
+    export_steps(steps, batches.longest(), [device.platform])
     shapes = []
     for count, batch in batches.by_shape():
         program, arguments = steps.programs(batch)["training"]
-        counts = operations(program.trace(*arguments).jaxpr.jaxpr, trips=most_layers(recipe))
+        counts = count_operations(program.trace(*arguments).jaxpr.jaxpr, trips=most_layers(recipe))
         shapes.append(_describe_shape(batch, count / batches.steps_per_epoch, counts, device, utilisation))
     longest = batches.longest()
     memory = steps.expected_memory(longest) | {"batch": sum(map(size_of, longest.values()))}

@@ -15,7 +15,7 @@ from zoo.tasks.parts.building import build_model
 from zoo.text import load_tokenizer
 from zoo.training import named_weights
 from zoo.training.lora import adapt
-from zoo.training.selection import decayed, factors, freeze
+from zoo.training.selection import decay_factors, factors, freeze
 
 FEW = 4  # weights that a message names
 ANY_SIZE = 8  # of vocabularies and labels, where only the other sizes matter
@@ -160,7 +160,7 @@ def choose_trained(recipe, model, takeover=None):
 
 def rate_factors(recipe, model):
     """`{id of a weight: factor}` of its learning rate, by `training.layer_decay` and `training.rates`."""
-    by_weight = decayed(model, recipe.training.layer_decay) if recipe.training.layer_decay < 1 else {}
+    by_weight = decay_factors(model, recipe.training.layer_decay) if recipe.training.layer_decay < 1 else {}
     for weight, factor in factors(model, recipe.training.rates, "training.rates").items():
         by_weight[weight] = by_weight.get(weight, 1.0) * factor
     return by_weight

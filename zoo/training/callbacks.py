@@ -63,17 +63,17 @@ class Callbacks:
 
 
 @contextlib.contextmanager
-def lent(steps):
+def callback_attributes(steps):
     """A context in which the model has the attributes that callbacks use: `optimizer`, `stop_training` and, for JAX,
     `jax_state_sync`.
 
-    They are set without the tracking of Keras and TensorFlow, because they are not part of the model, and are removed
-    at the end.
+    They are set without the tracking of Keras and TensorFlow, because they are not part of the model; at the end they
+    are removed, or have their earlier values again.
     """
     model, missing = steps.model, object()
-    given = {"optimizer": steps.optimizer, "stop_training": False, "jax_state_sync": steps.sync}
-    before = {name: vars(model).get(name, missing) for name in given}
-    for name, value in given.items():
+    attributes = {"optimizer": steps.optimizer, "stop_training": False, "jax_state_sync": steps.sync}
+    before = {name: vars(model).get(name, missing) for name in attributes}
+    for name, value in attributes.items():
         object.__setattr__(model, name, value)
     try:
         yield model
@@ -97,7 +97,7 @@ class Interrupted(KeyboardInterrupt):
         self.step, self.steps = step, steps
 
 
-def _descriptor(stream):
+def _file_descriptor(stream):
     """The file descriptor of a stream, or 2 if the stream has none."""
     try:
         return stream.fileno()
@@ -111,23 +111,23 @@ def interruptible():
 
     Outside the main thread, or if the program has its own handler of the signal, Ctrl-C does what it did before.
     """
-    asked = threading.Event()
-    own_thread = threading.current_thread() is threading.main_thread()
-    if not own_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield asked
+    stop_requested = threading.Event()
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield stop_requested
         return
 
-    terminal = _descriptor(sys.stderr)
+    terminal = _file_descriptor(sys.stderr)
 
-    def ask(signum, frame):
-        if asked.is_set():
+    def handle(signum, frame):
+        if stop_requested.is_set():
             raise KeyboardInterrupt
-        asked.set()
+        stop_requested.set()
         # Not `print`: the signal may have interrupted a call of it.
         os.write(terminal, b"\nCtrl-C: the step is finished and saved first; press it again to stop at once.\n")
 
-    signal.signal(signal.SIGINT, ask)
+    signal.signal(signal.SIGINT, handle)
     try:
-        yield asked
+        yield stop_requested
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)

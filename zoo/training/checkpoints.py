@@ -20,24 +20,24 @@ from zoo.core.array_files import DamagedError
 _STATE = "state.json"
 
 
-def _arrays(prefix, variables):
+def _copy_values(prefix, variables):
     """Copies of the values, named by position, because Keras' own names differ from one process to the next."""
     return {f"{prefix}/{index:05d}": devices.whole(variable.value) for index, variable in enumerate(variables)}
 
 
 def _assign(prefix, variables, arrays, path):
     names = sorted(name for name in arrays if name.startswith(f"{prefix}/"))
-    stored = [tuple(arrays[name].shape) for name in names]
-    wanted = [tuple(variable.shape) for variable in variables]
-    if stored != wanted:
+    stored_shapes = [tuple(arrays[name].shape) for name in names]
+    expected_shapes = [tuple(variable.shape) for variable in variables]
+    if stored_shapes != expected_shapes:
         first = next(
-            (i for i, pair in enumerate(zip(stored, wanted, strict=False)) if pair[0] != pair[1]),
-            min(len(stored), len(wanted)),
+            (i for i, pair in enumerate(zip(stored_shapes, expected_shapes, strict=False)) if pair[0] != pair[1]),
+            min(len(stored_shapes), len(expected_shapes)),
         )
         raise ValueError(
-            f"{path} does not fit the {prefix}: expected {len(wanted)} variables, received "
-            f"{len(stored)}; they first differ at number {first} (expected "
-            f"{wanted[first : first + 1]}, received {stored[first : first + 1]}). "
+            f"{path} does not fit the {prefix}: expected {len(expected_shapes)} variables, received "
+            f"{len(stored_shapes)}; they first differ at number {first} (expected "
+            f"{expected_shapes[first : first + 1]}, received {stored_shapes[first : first + 1]}). "
             "Build it with the settings that the checkpoint was trained with."
         )
     for name, variable in zip(names, variables, strict=True):
@@ -52,7 +52,7 @@ def snapshot(model, optimizer, state, best=None):
         state: a JSON value.
         best: `weights_of` the model at other steps, by step.
     """
-    arrays = weights_of(model) | _arrays("optimizer", optimizer.variables)
+    arrays = weights_of(model) | _copy_values("optimizer", optimizer.variables)
     for step, weights in (best or {}).items():
         arrays |= {f"best/{step:08d}/{name}": values for name, values in weights.items()}
     return arrays | {_STATE: np.array(json.dumps(state))}
@@ -60,11 +60,11 @@ def snapshot(model, optimizer, state, best=None):
 
 def weights_of(model):
     """`{name: array}` of the variables of the model alone, as they are now."""
-    return _arrays("model", model.variables)
+    return _copy_values("model", model.variables)
 
 
 def set_weights(model, arrays):
-    """Give a model the values that `weights_of` took."""
+    """Assign to a model the values that `weights_of` returned."""
     _assign("model", model.variables, arrays, "the file")
 
 
@@ -84,13 +84,13 @@ def restore(path, model, optimizer):
     best = {}
     for name, values in arrays.items():
         if name.startswith("best/"):
-            _, step, own = name.split("/", 2)
-            best.setdefault(int(step), {})[own] = values
+            _, step, weight = name.split("/", 2)
+            best.setdefault(int(step), {})[weight] = values
     return json.loads(str(arrays[_STATE])), best
 
 
 def read_state(path):
-    """Only the `state` of a checkpoint.
+    """The `state` of a checkpoint alone.
 
     Raises:
         DamagedError: the file is not a checkpoint, or is damaged.
@@ -107,7 +107,7 @@ def average(weights, model):
     Variables that are not floating-point numbers (seeds, counters) are taken from the first.
 
     Raises:
-        ValueError: none are given, or some do not fit the model.
+        ValueError: `weights` is empty, or some of them do not fit the model.
     """
     weights = list(weights)
     if not weights:
@@ -147,7 +147,7 @@ class Writer:
 
     def _wait(self):
         if self._last is not None:
-            wait([self._last])  # which Ctrl-C may end: then the write is waited for once more at the end
+            wait([self._last])  # Ctrl-C may end this; then `__exit__` waits for the write once more
             last, self._last = self._last, None
             last.result()
 

@@ -14,7 +14,7 @@ from keras import ops
 
 from zoo.core import array_files, devices
 from zoo.training import checkpoints
-from zoo.training.callbacks import Callbacks, Interrupted, interruptible, lent
+from zoo.training.callbacks import Callbacks, Interrupted, callback_attributes, interruptible
 from zoo.training.checkpoints import Writer
 from zoo.training.metrics import summarise
 from zoo.training.plan import TrainingState
@@ -64,8 +64,8 @@ def fit(steps, train, valid, plan, directory, resume=False, callbacks=(), score=
         valid: an iterable of such batches that can be iterated over any number of times.
         plan: the `TrainingPlan`.
         directory: the run directory; see `checkpoint_path`, `zoo.training.reports`.
-        resume: continue from the directory's checkpoint, if there is one; if it is damaged, from the one before, which
-            is told. The resulting weights are those of an uninterrupted run, bit for bit on the same CPU backend.
+        resume: continue from the directory's checkpoint, if there is one; if it is damaged, from the one before, with
+            a message. The resulting weights are those of an uninterrupted run, bit for bit on the same CPU backend.
         callbacks: `keras.callbacks.Callback`s. Each validation ends an epoch (`zoo.training.callbacks`). The state of
             the callbacks is not part of the checkpoint.
         score: called after each validation, when the model has its current weights; returns more scores, as a dict of
@@ -81,39 +81,38 @@ def fit(steps, train, valid, plan, directory, resume=False, callbacks=(), score=
         DamagedError: both checkpoints are damaged.
         ValueError: they do not fit the model.
     """
-    state, damaged = _restored(steps, directory) if resume else (TrainingState(), [])
+    state, notes = _restore(steps, directory) if resume else (TrainingState(), [])
     Path(directory).mkdir(parents=True, exist_ok=True)
-    opened = open_reports(directory, plan.steps) if devices.leads() else contextlib.nullcontext(())
-    with devices.explain_loss(), opened as reports, lent(steps) as model, interruptible() as asked:
-        each = Callbacks([*reports, *callbacks], model, plan)
+    opening = open_reports(directory, plan.steps) if devices.leads() else contextlib.nullcontext(())
+    with devices.explain_loss(), opening as reports, callback_attributes(steps) as model, interruptible() as interrupt:
+        callbacks = Callbacks([*reports, *callbacks], model, plan)
         try:
-            loop = _Loop(steps, state, plan, Path(directory), each, asked)
-            loop.run(train, valid, score, damaged)
+            _Loop(steps, state, plan, Path(directory), callbacks, interrupt).run(train, valid, score, notes)
         except Interrupted:
             raise
         except KeyboardInterrupt:  # the second Ctrl-C: this step was not saved, only an earlier one
             raise Interrupted(saved_step(directory), plan.steps) from None
     steps.sync()
-    devices.together("the training has ended")  # all of them read next what one has written
+    devices.together("the training has ended")  # next, every process reads what one has written
     return state
 
 
-def _restored(steps, directory):
-    """(the `TrainingState` of the newest checkpoint that is whole, what is to be told of others)."""
+def _restore(steps, directory):
+    """(the `TrainingState` of the newest checkpoint that is whole, messages about damaged ones)."""
     damaged = {}
     for path in _checkpoints(directory):
         try:
-            known, best = checkpoints.restore(path, steps.model, steps.optimizer)
+            progress, best = checkpoints.restore(path, steps.model, steps.optimizer)
         except checkpoints.DamagedError as error:
-            said = str(error).rstrip(".")
-            damaged[path] = f"{said}. The training goes on from the checkpoint before it, and this one is removed."
+            message = str(error).rstrip(".")
+            damaged[path] = f"{message}. The training goes on from the checkpoint before it, and this one is removed."
             continue
         steps.reload()
         if damaged:
             devices.together("every process has read the checkpoint")
             for path in damaged if devices.leads() else ():
                 path.unlink()
-        return TrainingState(**known, weights=best), damaged.values()
+        return TrainingState(**progress, weights=best), damaged.values()
     if damaged:
         names = " and ".join(map(str, damaged))
         raise checkpoints.DamagedError(
@@ -126,9 +125,9 @@ def _restored(steps, directory):
 class _Loop:
     """One call of `fit`."""
 
-    def __init__(self, steps, state, plan, directory, callbacks, asked):
+    def __init__(self, steps, state, plan, directory, callbacks, interrupt):
         self.steps, self.state, self.plan, self.directory = steps, state, plan, directory
-        self.callbacks, self._asked = callbacks, asked
+        self.callbacks, self._interrupt = callbacks, interrupt
         self._window, self._logs, self._epoch, self._saved = _Window(), {}, None, None
         self._writer = Writer()
 
@@ -136,12 +135,12 @@ class _Loop:
         state, plan = self.state, self.plan
         shapes = Shapes(self.steps, train)
         self.callbacks.on_train_begin({"step": state.step, "message": "\n".join([*notes, shapes.describe()])})
-        with prefetched(train, plan.prefetch, plan.steps) as batches, self._writer:
+        with prefetch_batches(train, plan.prefetch, plan.steps) as batches, self._writer:
             while True:
                 stopping = self.steps.model.stop_training and state.step and not state.validated
                 if state.is_due(plan) or stopping:
                     self._validate(valid, shapes, score)
-                if state.stopped(plan) or self.steps.model.stop_training:
+                if state.is_over(plan) or self.steps.model.stop_training:
                     break
                 self._update(batches.batch(state.step), shapes)
         self.callbacks.on_train_end(self._logs)
@@ -155,19 +154,19 @@ class _Loop:
         """One step, followed by the reports and the checkpoint that are due after it, but not by a validation."""
         state, plan, steps = self.state, self.plan, self.steps
         self._begin_epoch()
-        number, compiling = state.step - self._first, shapes.announce(batch)
-        self.callbacks.on_train_batch_begin(number, compiling)
+        number, announcement = state.step - self._first, shapes.announce(batch)
+        self.callbacks.on_train_batch_begin(number, announcement)
         loss = steps.train(batch)
         self._window.add(loss, batch["weights"].sum())
         state.step += 1
-        logs = {"loss": loss, **shapes.compiled(loss)} if compiling else {"loss": loss}
+        logs = {"loss": loss, **shapes.describe_first_step(loss)} if announcement else {"loss": loss}
         saving = state.step % plan.checkpoint_every == 0 and not state.is_due(plan)
         if saving or state.is_due(plan) or state.step % plan.log_every == 0:
             logs |= self._summarise() | {"learning_rate": steps.learning_rate()}
         self.callbacks.on_train_batch_end(number, logs)
         if saving:
             self._save()
-        self._stop_if_asked()
+        self._stop_if_interrupted()
 
     def _summarise(self):
         """End the current window of steps and return its {"mean_loss", "tokens_per_second"}."""
@@ -184,8 +183,8 @@ class _Loop:
         if self._window.losses:
             self._summarise()
         callbacks.on_test_begin({"message": "validating"})
-        with averaged(steps):
-            scores = validate(steps.evaluate, self._watched(valid, shapes))
+        with use_averages(steps):
+            scores = validate(steps.evaluate, self._validation_batches(valid, shapes))
             steps.sync()
             scores |= score() if score else {}
             callbacks.on_test_end({"loss": scores["nll"], **scores})
@@ -199,30 +198,30 @@ class _Loop:
         callbacks.on_epoch_end(self._epoch, self._logs)
         self._epoch, state.losses = None, [0.0, 0]
         self._save()
-        self._stop_if_asked()
+        self._stop_if_interrupted()
 
-    def _watched(self, valid, shapes):
+    def _validation_batches(self, valid, shapes):
         """The batches of a validation; after each of them Ctrl-C can end the training."""
         for number, batch in enumerate(valid):
             self.callbacks.on_test_batch_begin(number, shapes.announce(batch, "the validation of "))
             yield batch
             self.callbacks.on_test_batch_end(number, {})
-            self._stop_if_asked()
+            self._stop_if_interrupted()
 
     def _save(self):
         if self._saved == (self.state.step, len(self.state.history)):
             return
         self.steps.sync()
-        # Every process takes them, because each may hold a part of a weight.
+        # Every process takes a snapshot, because each may hold a part of a weight.
         arrays = checkpoints.snapshot(self.steps.model, self.steps.optimizer, self.state.progress(), self.state.weights)
         if devices.leads():
             self._writer.begin(functools.partial(_write, self.directory, arrays, self.plan.carried))
         self._saved = self.state.step, len(self.state.history)
         self._window = _Window()
 
-    def _stop_if_asked(self):
+    def _stop_if_interrupted(self):
         """After Ctrl-C, save this step and end. If a validation is due, `resume` begins with it."""
-        if self._asked.is_set():
+        if self._interrupt.is_set():
             if self._window.losses:
                 self._summarise()  # raises where the loss is not finite, so that no such step is saved
             self._save()
@@ -266,7 +265,7 @@ def _write(directory, arrays, carried):
 
 
 @contextlib.contextmanager
-def averaged(steps):
+def use_averages(steps):
     """A context in which the model has the moving averages of its weights, if its optimizer keeps them.
 
     `a_1 = w_1` after the first update, then `a_t = d a_{t-1} + (1 - d) w_t` with the optimizer's `ema_momentum` d. When
@@ -275,23 +274,23 @@ def averaged(steps):
     Args:
         steps: of `zoo.training.make_steps`.
     """
-    pairs = _pairs(steps)
+    pairs = _weights_and_averages(steps)
     if not pairs:
         yield
         return
-    kept = [ops.copy(weight.value) for weight, _ in pairs]
+    last_values = [ops.copy(weight.value) for weight, _ in pairs]
     for weight, average in pairs:
         weight.assign(average.value)
     steps.reload()
     try:
         yield
     finally:
-        for (weight, _), value in zip(pairs, kept, strict=True):
+        for (weight, _), value in zip(pairs, last_values, strict=True):
             weight.assign(value)
         steps.reload()
 
 
-def _pairs(steps):
+def _weights_and_averages(steps):
     """`(weight, its average)`, with the values of the last update; none before the first one."""
     optimizer = steps.optimizer
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
@@ -306,7 +305,7 @@ def _pairs(steps):
     return [pair for pair in pairs if pair[1] is not None]
 
 
-class Prefetched:
+class Prefetcher:
     """The batches of a training, some of them ahead of their steps.
 
     A batch is a pure function of its step, so the numbers of a training do not depend on it.
@@ -319,7 +318,7 @@ class Prefetched:
 
     def __init__(self, batches, ahead, steps):
         self._batches, self._ahead, self._steps = batches, ahead, steps
-        self._coming, self._pool = {}, ThreadPoolExecutor(1, thread_name_prefix="batches") if ahead else None
+        self._futures, self._pool = {}, ThreadPoolExecutor(1, thread_name_prefix="batches") if ahead else None
 
     def batch(self, step):
         """The batch of a step.
@@ -329,12 +328,12 @@ class Prefetched:
         """
         if self._pool is None:
             return self._batches.batch(step)
-        wanted = range(step, max(step + 1, min(step + 1 + self._ahead, self._steps)))
-        self._coming = {each: coming for each, coming in self._coming.items() if each in wanted}
-        for each in wanted:
-            if each not in self._coming:
-                self._coming[each] = self._pool.submit(self._batches.batch, each)
-        return self._coming.pop(step).result()
+        needed = range(step, max(step + 1, min(step + 1 + self._ahead, self._steps)))
+        self._futures = {each: future for each, future in self._futures.items() if each in needed}
+        for each in needed:
+            if each not in self._futures:
+                self._futures[each] = self._pool.submit(self._batches.batch, each)
+        return self._futures.pop(step).result()
 
     def close(self):
         """End the thread."""
@@ -342,6 +341,6 @@ class Prefetched:
             self._pool.shutdown(cancel_futures=True)
 
 
-def prefetched(batches, ahead, steps):
-    """A context with the `Prefetched`."""
-    return contextlib.closing(Prefetched(batches, ahead, steps))
+def prefetch_batches(batches, ahead, steps):
+    """A context with a `Prefetcher`, which is closed at its end."""
+    return contextlib.closing(Prefetcher(batches, ahead, steps))

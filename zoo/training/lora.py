@@ -1,7 +1,8 @@
 """Low-rank adaptation: a matrix stays as it is and learns a product of two thin ones beside it, `x (W + A B)`.
 
-`A` is drawn and `B` begins with 0, so the first step begins with the outputs of `W`. Behind the training `W + A B`
-takes the place of `W`, and the model has the layers that it had. The adapters are those of Keras (`enable_lora`).
+`A` begins with random numbers and `B` with 0, so the first step begins with the outputs of `W`. After the training
+`W + A B` takes the place of `W`, and the model has the layers that it had before. The adapters are those of Keras
+(`enable_lora`).
 
 Hu et al. 2021, "LoRA", https://arxiv.org/abs/2106.09685, section 4.1; its scale alpha / r is 1 here.
 """
@@ -12,28 +13,28 @@ import keras
 from keras import layers, ops
 
 from zoo.core.dropout import shifted
-from zoo.training.selection import freeze, named_weights, selected
+from zoo.training.selection import freeze, named_weights, select_paths
 
 ADAPTED = layers.Dense, layers.EinsumDense, layers.Embedding
 ADAPTER = re.compile(r"(?P<layer>(?:.*/)?)lora_(?P<matrix>kernel|embeddings)_(?P<part>[ab])$")
 
 
 def adapt(model, rank, patterns, body, seed=None, what="lora"):
-    """Give dense layers of a built model adapters, and freeze whatever else there is of its body.
+    """Give dense layers of a built model adapters, and freeze all other weights of its body.
 
     Args:
         model: the model.
         rank: of the products.
         patterns: of the layers that get them, such as "*" or "*/query_projection".
         body: the paths of the weights that were learnt before. All others, such as a new readout, train as they are.
-        seed: of the adapters.
+        seed: of the adapters' first values.
         what: the setting that holds the patterns, for messages.
 
     Returns:
         The paths of the layers with adapters.
 
     Raises:
-        ValueError: a pattern means no layer of the body that can have them, or a layer has a constraint.
+        ValueError: a pattern selects no layer of the body that can have them, or a layer has a constraint.
     """
     paths = {id(weight): path for path, weight in named_weights(model).items() if path in set(body)}
     adaptable = {}
@@ -41,20 +42,20 @@ def adapt(model, rank, patterns, body, seed=None, what="lora"):
         path = paths.get(id(_matrix(layer))) if isinstance(layer, ADAPTED) and layer.built else None
         if path:
             adaptable.setdefault(path, layer)
-    chosen = []
+    adapted = []
     for pattern in patterns:
-        inside = [path for path in selected(what, pattern, list(paths.values())) if path in adaptable]
+        inside = [path for path in select_paths(what, pattern, list(paths.values())) if path in adaptable]
         if not inside:
             possible = sorted({re.sub(r"\d+", "*", path.rpartition("/")[0]) for path in adaptable})
             raise ValueError(
                 f"{what} has the pattern {pattern!r}, and none of its weights can have adapters, for these are for "
                 f"dense layers with whose weights the training begins. Such are here: {', '.join(possible) or 'none'}."
             )
-        chosen += [path for path in inside if path not in chosen]
-    for number, path in enumerate(chosen):
+        adapted += [path for path in inside if path not in adapted]
+    for number, path in enumerate(adapted):
         adaptable[path].enable_lora(rank, a_initializer=keras.initializers.HeUniform(seed=shifted(seed, number)))
     freeze(model, sorted(paths.values()), what)
-    return [path.rpartition("/")[0] for path in chosen]
+    return [path.rpartition("/")[0] for path in adapted]
 
 
 def _matrix(layer):

@@ -1,7 +1,7 @@
-"""Whether the compiled steps of a training are ready for devices that are not here (JAX).
+"""Whether the compiled steps of a training can run on devices that this machine does not have (JAX).
 
-`jax.export` turns a step into a portable module (StableHLO) for each platform. It refuses whatever has no form there,
-and calls of functions that are not promised to stay. It proves that a step lowers; it says nothing of speed.
+`jax.export` turns a step into a portable module (StableHLO) for each platform. It refuses operations that have no form
+there, and custom calls without a promise of stability. It proves that a step lowers; it says nothing about speed.
 """
 
 import re
@@ -15,13 +15,13 @@ PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 ALLOWED = {}
 
 
-def exported(steps, batch, platforms=PLATFORMS):
-    """The two steps of a training for a batch, as modules for platforms.
+def export_steps(steps, batch, platforms=PLATFORMS):
+    """Export the two steps of a training, for the shapes of a batch, as modules for platforms.
 
     Args:
         steps: what `zoo.training.make_steps` made on JAX.
         batch: a dict of arrays; their shapes are what counts.
-        platforms: names of JAX's.
+        platforms: JAX's names of them.
 
     Returns:
         `{"training": jax.export.Exported, "validation": ..}`.

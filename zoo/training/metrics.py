@@ -14,20 +14,20 @@ from zoo.training.losses import smoothed_cross_entropy
 def token_sums(labels, logits, weights):
     """(sum of w * -log p_y, sum of w * [argmax = y], sum of w) as one tensor of shape (3,).
 
-    Of numbers, with outputs of the shape of the labels: (sum of w * (y - output)^2, NaN, sum of w). But for a
-    constant the square is the negative log-likelihood of a normal distribution, and nothing is right or wrong.
+    For labels that are numbers, with outputs of the same shape: (sum of w * (y - output)^2, NaN, sum of w). The square
+    is the negative log-likelihood of a normal distribution up to a constant, and there is no accuracy.
 
     Shapes: labels and weights (batch, time), logits (batch, time, vocabulary).
     """
-    return ops.stack([ops.sum(part) for part in _weighted(labels, logits, weights)])
+    return ops.stack([ops.sum(part) for part in _weighted_scores(labels, logits, weights)])
 
 
 def row_sums(labels, logits, weights):
-    """What `token_sums` sums, for each row of its own: (batch, 3)."""
-    return ops.stack([ops.sum(part, axis=-1) for part in _weighted(labels, logits, weights)], axis=-1)
+    """As `token_sums`, but for each row by itself: (batch, 3)."""
+    return ops.stack([ops.sum(part, axis=-1) for part in _weighted_scores(labels, logits, weights)], axis=-1)
 
 
-def _weighted(labels, logits, weights):
+def _weighted_scores(labels, logits, weights):
     logits, weights = ops.cast(logits, "float32"), ops.cast(weights, "float32")
     if len(labels.shape) == len(logits.shape):
         nll = ops.square(labels - logits)
@@ -49,14 +49,14 @@ def _comparable(loss):
 MONITORS = {
     "nll": lambda scores: _comparable(scores["nll"]),
     "accuracy": lambda scores: _comparable(1.0 - scores["accuracy"]),
-    "wer": lambda scores: _comparable(scores["wer"]),  # `zoo.training.fit` is given a function that measures it,
-    "entity_f1": lambda scores: _comparable(100.0 - scores["entity_f1"]),  # and these
+    "wer": lambda scores: _comparable(scores["wer"]),  # the `score` of `zoo.training.fit` measures this,
+    "entity_f1": lambda scores: _comparable(100.0 - scores["entity_f1"]),  # and the following
     "spearman": lambda scores: _comparable(100.0 - scores["spearman"]),
 }
 
 
 def summarise(nll, correct, tokens):
-    """Per-token {"nll", "perplexity", "accuracy"} from totals over a data set; of labels that are numbers {"nll"}.
+    """Per-token {"nll", "perplexity", "accuracy"} from totals over a data set; {"nll"} where the labels are numbers.
 
     Raises:
         ValueError: there is no token with a positive weight.

@@ -20,7 +20,7 @@ class TrainingPlan:
         monitor: the score that decides which weights are better: "nll", "accuracy", or "wer" or "entity_f1", where
             `fit` is given a `score` that measures it.
         prefetch: how many batches a thread prepares ahead; with 0 each is prepared when its step begins.
-        carried: names of files in the run directory which each checkpoint holds, too, where they are.
+        carried: names of files in the run directory; each checkpoint also holds those that exist.
 
     Raises:
         ValueError: a number is too small, or the monitor is unknown.
@@ -89,7 +89,7 @@ class TrainingState:
         """Whether a validation is due before the next update."""
         return (self.step % plan.validate_every == 0 or self.step >= plan.steps) and self.step and not self.validated
 
-    def stopped(self, plan):
+    def is_over(self, plan):
         """Whether the training ends here: after its last step, or because its patience is exhausted."""
         patience = plan.patience and self.since_best >= plan.patience
         return bool(patience) or self.step >= plan.steps

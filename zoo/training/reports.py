@@ -166,21 +166,22 @@ class Lines(Report):
     def __init__(self, total, stream=None, quiet=QUIET):
         super().__init__()
         self._total, self._stream, self._quiet = total, stream or sys.stderr, quiet
-        self._done, self._doing = threading.Event(), "training"
+        self._closed, self._doing = threading.Event(), "training"
 
     def open(self, step):
         self._first, self._start = step, time.monotonic()
-        self._done.clear()
-        self._spoke = self._begun = self._start
+        self._closed.clear()
+        self._last_output = self._doing_since = self._start
         threading.Thread(target=self._reassure, daemon=True).start()
 
     def write(self, step, values):
-        done, left = step - self._first, max(0, self._total - step)
-        eta = timedelta(seconds=round((time.monotonic() - self._start) / done * left)) if done else "unknown"
+        finished, remaining = step - self._first, max(0, self._total - step)
+        seconds = time.monotonic() - self._start
+        eta = timedelta(seconds=round(seconds / finished * remaining)) if finished else "unknown"
         self._print(step, f"{describe(values)}  eta {eta}")
 
     def note(self, text):
-        self._doing, self._begun = text.partition(":")[0], time.monotonic()
+        self._doing, self._doing_since = text.partition(":")[0], time.monotonic()
         self._print(self.step, text)
 
     def on_train_batch_end(self, batch, logs=None):
@@ -188,18 +189,18 @@ class Lines(Report):
         self._doing = "training"
 
     def _print(self, step, text):
-        self._spoke = time.monotonic()
+        self._last_output = time.monotonic()
         print(f"step {step:,}/{self._total:,}  {text}", file=self._stream, flush=True)
 
     def _reassure(self):
-        while not self._done.wait(self._quiet / 4):
+        while not self._closed.wait(self._quiet / 4):
             now = time.monotonic()
-            if now - self._spoke >= self._quiet:
-                since = f" for {now - self._begun:.0f} s" if self._doing != "training" else ""
+            if now - self._last_output >= self._quiet:
+                since = f" for {now - self._doing_since:.0f} s" if self._doing != "training" else ""
                 self._print(self.step, f"still {self._doing}{since}")
 
     def close(self):
-        self._done.set()
+        self._closed.set()
 
 
 class Bar(Report):

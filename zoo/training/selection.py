@@ -8,37 +8,37 @@ import keras
 
 BLOCK = re.compile(r"(?P<stack>.*?(?:blocks|layers))/(?P<number>\d+)/")
 BELOW = re.compile(r"(\w+_)?(embedding|positions)/")  # what stands before a stack
-KERAS_OWN = ("_self_", "_obj_", "_tracker")  # what Keras and TensorFlow note beside the attributes of a layer
+KERAS_OWN = ("_self_", "_obj_", "_tracker")  # prefixes of attributes that Keras and TensorFlow add to a layer
 
 
 def named_weights(model):
     """`{path: weight}` of a built model, such as `{"encoder/blocks/0/attention/query_projection/kernel": ...}`.
 
     A path is made of the names of attributes, so it is the same in every process and for every model that holds the
-    same layer in the same attribute; Keras' own paths count the layers of the process. What two attributes share has
-    the path of the first one.
+    same layer in the same attribute; Keras' own paths count the layers of the process. A weight that two attributes
+    share has the path of the first one.
     """
     weights, seen = {}, set()
-    _walk(model, "", weights, seen)
+    _collect_weights(model, "", weights, seen)
     return weights
 
 
-def _walk(layer, prefix, weights, seen):
+def _collect_weights(layer, prefix, weights, seen):
     if id(layer) in seen:
         return
     seen.add(id(layer))
     children = list(_children(layer))
-    inside = {id(weight) for _, child in children for weight in child.weights}
-    known = {id(weight) for weight in weights.values()}
+    child_ids = {id(weight) for _, child in children for weight in child.weights}
+    named_ids = {id(weight) for weight in weights.values()}
     for weight in layer.weights:
-        if id(weight) in inside or id(weight) in known:
+        if id(weight) in child_ids or id(weight) in named_ids:
             continue
         path, number = prefix + weight.name, 2
         while path in weights:
             path, number = f"{prefix}{weight.name}_{number}", number + 1
         weights[path] = weight
     for name, child in children:
-        _walk(child, f"{prefix}{name}/", weights, seen)
+        _collect_weights(child, f"{prefix}{name}/", weights, seen)
 
 
 def _children(layer):
@@ -63,8 +63,8 @@ def _layers(name, value):
             yield from _layers(f"{name}/{number}", each)
 
 
-def selected(what, pattern, paths):
-    """The paths that a pattern means: `*` stands for anything, and a layer's path for all that is in it.
+def select_paths(what, pattern, paths):
+    """The paths that a pattern selects: `*` stands for anything, and a layer's path for all that is in it.
 
     Args:
         what: the setting that holds the pattern, for the message.
@@ -72,7 +72,7 @@ def selected(what, pattern, paths):
         paths: of all weights.
 
     Raises:
-        ValueError: it means none; the message names the nearest paths.
+        ValueError: it selects none; the message names the nearest paths.
     """
     matching = [path for path in paths if any(fnmatch.fnmatchcase(path, each) for each in (pattern, f"{pattern}/*"))]
     if matching:
@@ -95,10 +95,11 @@ def freeze(model, patterns, what="freeze"):
         The paths of the frozen weights.
 
     Raises:
-        ValueError: a pattern means no weight, or a part of a batch norm with its statistics; or nothing is left.
+        ValueError: a pattern selects no weight, or a part of a batch norm with its statistics; or nothing is left to
+            train.
     """
     weights = named_weights(model)
-    paths = list(dict.fromkeys(path for each in patterns for path in selected(what, each, weights)))
+    paths = list(dict.fromkeys(path for each in patterns for path in select_paths(what, each, weights)))
     chosen = {id(weights[path]) for path in paths}
     for norm in norms(model):
         inside = {id(weight) for weight in norm.weights}
@@ -120,9 +121,9 @@ def freeze(model, patterns, what="freeze"):
 
 
 def thaw(model, paths):
-    """Let the batch norms be trained again that `freeze` has frozen, before the model goes into a file that says so.
+    """Make the batch norms that `freeze` has frozen trainable again, before the model is saved.
 
-    Of other weights a file does not say whether they were frozen.
+    A file holds this setting of a batch norm, but not of single weights.
     """
     weights = named_weights(model)
     chosen = {id(weights[path]) for path in paths}
@@ -132,7 +133,7 @@ def thaw(model, paths):
 
 
 def norms(model):
-    """The batch norms of a model, deep inside, too."""
+    """The batch norms of a model, nested ones included."""
     return [each for each in model._flatten_layers() if isinstance(each, keras.layers.BatchNormalization)]
 
 
@@ -140,21 +141,21 @@ def factors(model, rates, what="rates"):
     """`{id of a weight: factor}` of `{pattern: factor}`; where patterns select the same weight, the last one counts.
 
     Raises:
-        ValueError: a pattern means no weight, or none that is trained.
+        ValueError: a pattern selects no weight, or none that is trained.
     """
     weights, by_weight = named_weights(model), {}
     for pattern, factor in rates.items():
-        chosen = [weights[path] for path in selected(what, pattern, weights)]
+        chosen = [weights[path] for path in select_paths(what, pattern, weights)]
         if not any(weight.trainable for weight in chosen):
             raise ValueError(f"{what} has the pattern {pattern!r}, whose weights are not trained. Leave it out.")
         by_weight |= {id(weight): factor for weight in chosen}
     return by_weight
 
 
-def decayed(model, decay):
+def decay_factors(model, decay):
     """`{id of a weight: factor}` of layer-wise decay: `decay^(n + 1 - i)` for block `i`, from 1, of a stack of `n`.
 
-    What stands before the stack has `decay^(n + 1)`, of the deepest stack, and what stands behind it 1.
+    What stands before a stack has `decay^(n + 1)`, with `n` of the deepest stack, and what stands behind it 1.
 
     Raises:
         ValueError: the model has no stack of blocks.

@@ -32,14 +32,14 @@ class Shapes:
 
     Args:
         steps: the compiled steps, see `zoo.training.make_steps`.
-        train: the training batches. What they know is used: all shapes (`KnowsShapes`), and a batch
-            of the longest shape (`KnowsLongest`).
+        train: the training batches. They may know all their shapes (`KnowsShapes`), and may make a batch of the
+            longest shape (`KnowsLongest`).
     """
 
     def __init__(self, steps, train):
         self._steps, self._train = steps, train
         self._total = len(train.shapes) if isinstance(train, KnowsShapes) else None
-        self._seen, self._programs, self._current = {}, set(), None
+        self._numbers, self._programs, self._current = {}, set(), None
 
     def describe(self):
         """A message about the longest batch and the memory that its step needs."""
@@ -50,7 +50,7 @@ class Shapes:
             self._total, f"{self._total} batch shapes, the longest"
         )
         memory = self._steps.expected_memory(batch)
-        return f"{shapes} {spelt(batch)}; {described(memory)}"
+        return f"{shapes} {format_shapes(batch)}; {describe_memory(memory)}"
 
     def announce(self, batch, what=""):
         """{"message": ..} if a program has to be compiled for this batch, else {}.
@@ -63,50 +63,50 @@ class Shapes:
         if program in self._programs:
             return {}
         self._programs.add(program)
-        again = ", again because the windows of its spans have changed" if shape in self._seen else ""
-        number = self._seen.setdefault(shape, 1 + sum(known == what for known, _ in self._seen))
+        again = ", again because the windows of its spans have changed" if shape in self._numbers else ""
+        number = self._numbers.setdefault(shape, 1 + sum(kind == what for kind, _ in self._numbers))
         total = f" of {self._total}" if self._total and not what else ""
         self._current = number, time.monotonic()
-        return {"message": f"compiling {what}shape {number}{total}: {spelt(batch)}{again}"}
+        return {"message": f"compiling {what}shape {number}{total}: {format_shapes(batch)}{again}"}
 
-    def compiled(self, loss):
+    def describe_first_step(self, loss):
         """{"message": ..} about the first step of the shape that was announced last. Waits until the step is done."""
         number, start = self._current
-        value = float(loss)
-        took = f"first step of shape {number} after {time.monotonic() - start:.1f} s, loss {value:.4f}"
-        return {"message": f"{took}; this process has taken {in_words(peak())} at most"}
+        value = float(loss)  # waits for the step, so the time is taken after it
+        step = f"first step of shape {number} after {time.monotonic() - start:.1f} s, loss {value:.4f}"
+        return {"message": f"{step}; this process has taken {format_bytes(peak_memory())} at most"}
 
 
-def spelt(batch):
+def format_shapes(batch):
     """The shapes of a batch's inputs of two or more dimensions, such as "source_ids 64 x 60"."""
     return ", ".join(
         f"{name} {' x '.join(map(str, value.shape))}" for name, value in model_inputs(batch).items() if value.ndim > 1
     )
 
 
-def described(memory):
-    """The result of `expected_memory` as a phrase."""
-    parts = ", ".join(f"{name} {in_words(size)}" for name, size in memory.items())
-    held = resident()
-    beside = f" beside the {in_words(held)} that the process holds already" if held else ""
-    return f"expected memory about {in_words(sum(memory.values()))}{beside} (an estimate: {parts})"
+def describe_memory(memory):
+    """The result of `expected_memory` in words."""
+    parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in memory.items())
+    resident = resident_memory()
+    beside = f" beside the {format_bytes(resident)} that the process holds already" if resident else ""
+    return f"expected memory about {format_bytes(sum(memory.values()))}{beside} (an estimate: {parts})"
 
 
-def in_words(size):
+def format_bytes(size):
     """A number of bytes as text, such as "1.9 GB" or "350 MB"."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
 
 
-def peak():
-    """The largest memory of this process so far, in bytes; 0 if the operating system does not tell it."""
+def peak_memory():
+    """The largest memory of this process so far, in bytes; 0 if the operating system does not report it."""
     if resource is None:
         return 0
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else 1024 * most
 
 
-def resident():
-    """The memory of this process now, in bytes; 0 if the operating system does not tell it."""
+def resident_memory():
+    """The memory of this process now, in bytes; 0 if the operating system does not report it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             pages = int(file.read().split()[1])

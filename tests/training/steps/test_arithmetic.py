@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import pytest
 from jax import lax
 
-from zoo.training.steps.arithmetic import operations
+from zoo.training.steps.arithmetic import count_operations
 
 
 def counted(function, *shapes, trips=1, dtype="float32"):
     arguments = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes]
-    return operations(jax.make_jaxpr(function)(*arguments).jaxpr, trips)
+    return count_operations(jax.make_jaxpr(function)(*arguments).jaxpr, trips)
 
 
 def test_products_are_counted_by_their_type():

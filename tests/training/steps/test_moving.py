@@ -7,7 +7,7 @@ import pytest
 from tests.shared import once_more_on_jax
 from tests.training import tiny
 from zoo.training import SmoothedCrossEntropy, TrainingPlan, fit, make_steps
-from zoo.training.loop import averaged
+from zoo.training.loop import use_averages
 
 DECAY = 0.7
 
@@ -37,7 +37,7 @@ def test_the_model_has_the_averages_for_a_while(scaled):
     weights, mean = followed(steps)
     batch = tiny.Batches(9).batch(0)
     plain = np.asarray(steps.evaluate(batch))
-    with averaged(steps):
+    with use_averages(steps):
         for one, other in zip(tiny.arrays(steps.model.trainable_variables), mean, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
         assert not np.allclose(np.asarray(steps.evaluate(batch)), plain)
@@ -52,7 +52,7 @@ def test_without_an_average_nothing_changes():
     steps.train(tiny.Batches(0).batch(0))
     steps.sync()
     before = [weight.copy() for weight in tiny.arrays(steps.model.trainable_variables)]
-    with averaged(steps):
+    with use_averages(steps):
         for one, other in zip(tiny.arrays(steps.model.trainable_variables), before, strict=True):
             np.testing.assert_array_equal(one, other)
 

@@ -18,7 +18,7 @@ from zoo.depth import Stack
 from zoo.feedforward import ProductKeyMemory
 from zoo.models import LanguageModel
 from zoo.training import RowAdam, SmoothedCrossEntropy, make_steps
-from zoo.training.steps.optimizers import summed
+from zoo.training.steps.optimizers import sum_by_slot
 
 VOCABULARY, RATE = 13, 1e-2
 
@@ -52,7 +52,7 @@ def trained(updates=2, optimizer=None):
 
 def test_gradients_of_a_row_are_summed():
     slots, gradients = np.array([7, 2, 7, 7], "int32"), np.array([[1.0], [2.0], [4.0], [8.0]], "float32")
-    found, sums = map(ops.convert_to_numpy, summed(slots, gradients))
+    found, sums = map(ops.convert_to_numpy, sum_by_slot(slots, gradients))
     np.testing.assert_array_equal(found, [2, 7, 7, 7])
     np.testing.assert_array_equal(sums[:, 0], [2.0, 13.0, 13.0, 13.0])
 

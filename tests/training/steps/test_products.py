@@ -10,7 +10,7 @@ import pytest
 from jax.extend.core import jaxprs_in_params
 
 from zoo.training.steps import products
-from zoo.training.steps.products import Compiled, summed_in_float32
+from zoo.training.steps.products import Compiled, sum_in_float32
 
 RANDOM = np.random.default_rng(0)
 
@@ -41,7 +41,7 @@ def test_a_product_is_rounded_once():
     """Of 4,096 terms: as near to the exact sum as bfloat16 can be."""
     x, w = array(8, 4096), array(4096, 5)
     exact = np.asarray(x, "float64") @ np.asarray(w, "float64")
-    found = jax.jit(summed_in_float32(jnp.matmul))(x, w)
+    found = jax.jit(sum_in_float32(jnp.matmul))(x, w)
     assert found.dtype == jnp.bfloat16
     np.testing.assert_allclose(np.asarray(found, "float64"), exact, rtol=2**-8, atol=1e-4)
 
@@ -49,7 +49,7 @@ def test_a_product_is_rounded_once():
 @pytest.mark.parametrize("shape", [(3, 5), (4, 3, 5), (2, 2, 3, 5), (1000, 2)])
 def test_a_sum_of_rows_is_rounded_once(shape):
     x, axes = array(*shape), tuple(range(len(shape) - 1))
-    found = jax.jit(summed_in_float32(lambda x: jax.lax.reduce_sum(x, axes)))(x)
+    found = jax.jit(sum_in_float32(lambda x: jax.lax.reduce_sum(x, axes)))(x)
     np.testing.assert_allclose(np.asarray(found, "float64"), np.asarray(x, "float64").sum(axes), rtol=2**-8, atol=1e-4)
 
 
@@ -65,7 +65,7 @@ def test_what_is_not_finite_is_neither_lost_nor_spread(odd, shape):
         product, gradient = jax.vjp(lambda w: x @ w, w)
         return product, jax.lax.reduce_sum(x, rows), *gradient(dy.astype(jnp.bfloat16))
 
-    found = jax.jit(summed_in_float32(step))(*(jnp.asarray(each, jnp.bfloat16) for each in (x, w)))
+    found = jax.jit(sum_in_float32(step))(*(jnp.asarray(each, jnp.bfloat16) for each in (x, w)))
     with np.errstate(invalid="ignore"):
         exact = x @ w, x.sum(rows), x.reshape(-1, shape[-1]).T @ dy.reshape(-1, 5)
     for one, other in zip(found, exact, strict=True):
@@ -87,11 +87,11 @@ ruled.defvjp(
 def test_products_inside_of_everything_and_their_gradients_are_found():
     args = array(6, 8), array(8, 8), array(8)
     gradient = jax.value_and_grad(loss_once, argnums=(0, 1, 2))
-    before, after = kinds(gradient, *args), kinds(summed_in_float32(gradient), *args)
+    before, after = kinds(gradient, *args), kinds(sum_in_float32(gradient), *args)
     assert ("dot_general", "bfloat16", "bfloat16") in before and ("reduce_sum", "bfloat16", "bfloat16") in before
     assert not {each for each in after if each[1:] == ("bfloat16", "bfloat16") and each[0] == "dot_general"}
     assert ("dot_general", "bfloat16", "float32") in after
-    (value, found), (expected, others) = jax.jit(summed_in_float32(gradient))(*args), jax.jit(gradient)(*args)
+    (value, found), (expected, others) = jax.jit(sum_in_float32(gradient))(*args), jax.jit(gradient)(*args)
     np.testing.assert_allclose(value, expected, rtol=2e-2)
     for one, other in zip(found, others, strict=True):
         assert one.shape == other.shape and one.dtype == other.dtype
@@ -140,7 +140,7 @@ def test_products_of_layers_and_their_gradients_are_computed(lengths):
         )
 
     given = {equation: factors(equation) for equation in EQUATIONS}
-    for equation, (value, gradients) in jax.jit(summed_in_float32(losses))(given).items():
+    for equation, (value, gradients) in jax.jit(sum_in_float32(losses))(given).items():
         expected, *others = exact(equation, *given[equation])
         np.testing.assert_allclose(value, expected, rtol=0.02, atol=0.5, err_msg=equation)
         for one, other in zip(gradients, others, strict=True):
@@ -158,7 +158,7 @@ def test_what_is_widened_is_not_rounded():
         return jnp.sum(product.astype("float32") * weight), (product, product.astype("float32"))
 
     weight = jnp.asarray(RANDOM.normal(size=(64, 7)), jnp.bfloat16).astype("float32")
-    gradient, (rounded, logits) = jax.jit(summed_in_float32(jax.grad(loss, has_aux=True)))(w)
+    gradient, (rounded, logits) = jax.jit(sum_in_float32(jax.grad(loss, has_aux=True)))(w)
     exact = [np.asarray(each, "float64") for each in (x, w.astype(jnp.bfloat16), weight)]
     np.testing.assert_allclose(logits, exact[0] @ exact[1], rtol=1e-5, atol=1e-4)
     np.testing.assert_allclose(gradient, exact[0].T @ exact[2], rtol=1e-5, atol=1e-4)
@@ -171,7 +171,7 @@ def test_the_gradient_of_a_matrix_is_not_transposed(shape):
     """JAX gives `(dy^T x)^T`, which the optimizer would read by columns; with its factors swapped it is `x^T dy`."""
     x, w, dy = array(*shape), array(8, 5), array(*shape[:-1], 5)
     gradient = jax.grad(lambda w, x, dy: jnp.sum((x @ w * dy).astype("float32")))
-    rewritten = summed_in_float32(gradient)
+    rewritten = sum_in_float32(gradient)
     names = [
         {each.primitive.name for each in operations(jax.make_jaxpr(f)(w, x, dy).jaxpr)} for f in (gradient, rewritten)
     ]
@@ -185,7 +185,7 @@ def test_products_transposed_in_any_way_are_the_same(equation):
     """By one permutation that swaps the factors, by others that do not, and with an axis that both factors share."""
     x = array(3, 4, 5)
     y = array(*({"ic": (5, 2), "cai": (2, 3, 5), "cdi": (2, 6, 5)}[equation.split(",")[1].split("->")[0]]))
-    found = jax.jit(summed_in_float32(lambda x, y: jnp.einsum(equation, x, y)))(x, y)
+    found = jax.jit(sum_in_float32(lambda x, y: jnp.einsum(equation, x, y)))(x, y)
     exact = np.einsum(equation, np.asarray(x, "float64"), np.asarray(y, "float64"))
     np.testing.assert_allclose(np.asarray(found, "float64"), exact, rtol=2**-8, atol=1e-2)
 
@@ -198,21 +198,21 @@ def test_what_may_first_be_computed_later_is_left_as_it_is():
         return jax.lax.while_loop(lambda x: jnp.abs(x).sum() > 1e6, lambda x: x @ w, x)
 
     args = array(6, 8), array(8, 8)
-    assert kinds(summed_in_float32(waits), *args) == kinds(waits, *args)
-    np.testing.assert_array_equal(jax.jit(summed_in_float32(waits))(*args), jax.jit(waits)(*args))
+    assert kinds(sum_in_float32(waits), *args) == kinds(waits, *args)
+    np.testing.assert_array_equal(jax.jit(sum_in_float32(waits))(*args), jax.jit(waits)(*args))
 
 
 def test_float32_is_left_as_it_is():
     args = [each.astype("float32") for each in (array(6, 8), array(8, 8), array(8))]
     gradient = jax.value_and_grad(loss_once, argnums=(0, 1, 2))
-    (value, found), (expected, others) = jax.jit(summed_in_float32(gradient))(*args), jax.jit(gradient)(*args)
+    (value, found), (expected, others) = jax.jit(sum_in_float32(gradient))(*args), jax.jit(gradient)(*args)
     assert value == expected
     for one, other in zip(found, others, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 def test_arguments_and_results_keep_their_structure():
-    found = summed_in_float32(lambda state, batch: ({"w": state["w"] @ batch}, batch.sum()))(
+    found = sum_in_float32(lambda state, batch: ({"w": state["w"] @ batch}, batch.sum()))(
         {"w": array(2, 3)}, array(3, 4)
     )
     assert found[0]["w"].shape == (2, 4) and found[1].shape == ()
@@ -231,7 +231,7 @@ def test_a_refused_step_is_computed_as_it_was_written(monkeypatch, when):
     def raised(found):
         return jax.pure_callback(lambda *_: refuse(), jax.tree.map(lambda each: jax.typeof(each), found), found)
 
-    monkeypatch.setattr(products, "summed_in_float32", refused)
+    monkeypatch.setattr(products, "sum_in_float32", refused)
     step = Compiled(lambda state, batch: ([state[0] + batch["x"].sum()], state[0]), True, donate_argnums=0)
     state = [jnp.zeros(())]
     for number, length in enumerate((2, 2, 3)):

@@ -5,49 +5,49 @@ from math import prod
 
 from zoo.training.steps.memory import inner_jaxprs
 
-MOVES = {  # what computes nothing: it moves, names or makes numbers
+MOVES = {  # operations that compute nothing: they move, name or make numbers
     "broadcast_in_dim", "reshape", "transpose", "squeeze", "slice", "dynamic_slice", "dynamic_update_slice", "gather",
     "concatenate", "pad", "rev", "iota", "copy", "convert_element_type", "bitcast_convert_type", "stop_gradient",
     "split", "expand_dims",
 }  # fmt: skip
 
 
-def operations(jaxpr, trips=1):
+def count_operations(jaxpr, trips=1):
     """The floating-point operations of a jaxpr: `Counter({"float32": matrix products in float32, .., "other": ..})`.
 
     A product of (m, k) and (k, n) is 2 m k n operations; it is counted by the type of what it reads. Everything else is
-    one for each number that it makes, or, if it is a reduction, that it reads. Of alternatives the dearest counts.
+    one for each number that it makes, or, if it is a reduction, that it reads. Of alternatives the largest counts.
 
     Args:
         jaxpr: of a traced function.
-        trips: how often a loop runs whose length is decided while it runs.
+        trips: how often a loop is assumed to run whose length is decided while it runs.
     """
     counts = Counter()
     for equation in jaxpr.eqns:
         name, inner = equation.primitive.name, list(inner_jaxprs(equation.params.values()))
         if name == "dot_general":
-            counts[str(equation.invars[0].aval.dtype)] += _product(equation)
+            counts[str(equation.invars[0].aval.dtype)] += _count_product(equation)
         elif name == "conv_general_dilated":
-            counts[str(equation.invars[0].aval.dtype)] += _convolution(equation)
+            counts[str(equation.invars[0].aval.dtype)] += _count_convolution(equation)
         elif name == "cond":
-            counts += max((operations(each, trips) for each in inner), key=Counter.total, default=Counter())
+            counts += max((count_operations(each, trips) for each in inner), key=Counter.total, default=Counter())
         elif inner:
             times = equation.params["length"] if name == "scan" else trips if name == "while" else 1
             for each in inner:
-                counts += Counter({key: times * count for key, count in operations(each, trips).items()})
+                counts += Counter({key: times * count for key, count in count_operations(each, trips).items()})
         elif name not in MOVES:
-            counted = equation.invars if name.startswith(("reduce_", "cum", "arg")) else equation.outvars
-            counts["other"] += max((prod(each.aval.shape) for each in counted), default=0)
+            arrays = equation.invars if name.startswith(("reduce_", "cum", "arg")) else equation.outvars
+            counts["other"] += max((prod(each.aval.shape) for each in arrays), default=0)
     return counts
 
 
-def _product(equation):
+def _count_product(equation):
     (contracted, _), _ = equation.params["dimension_numbers"]
     shape = equation.invars[0].aval.shape
     return 2 * prod(equation.outvars[0].aval.shape) * prod(shape[axis] for axis in contracted)
 
 
-def _convolution(equation):
+def _count_convolution(equation):
     """Each number of the result is a sum over the window and over the channels that it reads."""
     kernel = equation.invars[1].aval.shape
     outputs = kernel[equation.params["dimension_numbers"].rhs_spec[0]]

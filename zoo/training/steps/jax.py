@@ -9,7 +9,7 @@ from zoo.gradients.means import dividing
 from zoo.gradients.rows import Taps, tapping
 from zoo.training.metrics import token_sums
 from zoo.training.steps import shared
-from zoo.training.steps.memory import measure_variables, most_held, of_jaxpr
+from zoo.training.steps.memory import jaxpr_operations, measure_variables, peak_bytes
 from zoo.training.steps.optimizers import RowAdam, row_gradients
 from zoo.training.steps.products import Compiled
 
@@ -42,7 +42,7 @@ class JaxSteps:
                     trainable, fixed, shared.model_inputs(batch), return_losses=True, **shared.call_settings(loss)
                 )
             value = loss(batch["labels"], outputs, sample_weight=batch["weights"])
-            value = shared.of_part(value, sum(extra), share, parts)
+            value = shared.part_loss(value, sum(extra), share, parts)
             tables[:] = taps.tables
             scaled = value if scale is None else scale * value
             return scaled, (value, fixed, taps.indices, taps.weights, taps.outputs)
@@ -56,7 +56,7 @@ class JaxSteps:
                 zeros = [jnp.zeros(output.shape, output.dtype) for output in outputs]
             (_, (value, fixed, *read, _)), (gradients, upstream) = gradient(trainable, zeros, fixed, batch, scale, None)
             if by_rows:
-                read = jax.tree.map(self._place.to_all, [*read, upstream])  # less than the rows of the gradients
+                read = jax.tree.map(self._placement.replicate, [*read, upstream])  # less than the rows of the gradients
                 gradients = row_gradients(model.trainable_variables, gradients, tables, *read)
             return value, fixed, gradients
 
@@ -87,39 +87,40 @@ class JaxSteps:
             return token_sums(batch["labels"], logits, batch["weights"])
 
         wide = jax.default_backend() == "cpu" and model.compute_dtype == "bfloat16"
-        self._place = Placement(keras.distribution.distribution())
+        self._placement = Placement(keras.distribution.distribution())
         self.reload()
-        # Without them the second step would be compiled again: for where the compiler left the state of the first.
-        pinned = self._place.where(self._state)
-        placed = pinned and (pinned, self._place.everywhere)
-        self._train = Compiled(train, wide, donate_argnums=0, out_shardings=placed)
-        self._evaluate = Compiled(evaluate, wide, out_shardings=self._place.everywhere)
+        # Without these the second step would be compiled again, for the placement that the first gave to the state.
+        state_placement = self._placement.of_state(self._state)
+        output_placement = state_placement and (state_placement, self._placement.replicated)
+        self._train = Compiled(train, wide, donate_argnums=0, out_shardings=output_placement)
+        self._evaluate = Compiled(evaluate, wide, out_shardings=self._placement.replicated)
 
     def train(self, batch):
         if self._synced:
             self.reload()  # a callback may have assigned to the variables
-        self._state, value = self._train(self._state, self._place(batch))
+        self._state, value = self._train(self._state, self._placement(batch))
         return value
 
     def evaluate(self, batch):
         if self._synced:
             self.reload()
         trainable, fixed, _ = self._state
-        return self._evaluate(trainable, fixed, self._place(batch))
+        return self._evaluate(trainable, fixed, self._placement(batch))
 
     def expected_memory(self, batch):
         """See `make_steps`. This traces the step, which a training step of this batch does anyway."""
-        activations = most_held(of_jaxpr(self._train.as_written.trace(self._state, self._place(batch)).jaxpr.jaxpr))
+        trace = self._train.original.trace(self._state, self._placement(batch))
+        activations = peak_bytes(jaxpr_operations(trace.jaxpr.jaxpr))
         own = measure_variables(self.model, self.optimizer)
         # Weights and optimizer count twice: the state on the device is a copy of the variables.
         return {name: 2 * size for name, size in own.items()} | {"activations and gradients": activations}
 
     def programs(self, batch):
-        """{"training": (the step as it was written, its arguments), "validation": ..}, for whoever looks into them."""
-        batch, (trainable, fixed, _) = self._place(batch), self._state
+        """{"training": (the step as it was written, its arguments), "validation": ..}, for an analysis of them."""
+        batch, (trainable, fixed, _) = self._placement(batch), self._state
         return {
-            "training": (self._train.as_written, (self._state, batch)),
-            "validation": (self._evaluate.as_written, (trainable, fixed, batch)),
+            "training": (self._train.original, (self._state, batch)),
+            "validation": (self._evaluate.original, (trainable, fixed, batch)),
         }
 
     def program_key(self, batch):
@@ -151,33 +152,33 @@ class JaxSteps:
 
 
 class Placement:
-    """Where the arrays of a step lie.
+    """On which devices the arrays of a step lie.
 
     Args:
         spread: Keras' distribution; None leaves everything as it is.
     """
 
-    def __init__(self, spread):
-        self.spread, self.everywhere = spread, None
-        if spread is not None:
-            mesh = spread.device_mesh.backend_mesh
-            self.copies = spread.num_model_replicas
-            self.everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+    def __init__(self, distribution):
+        self.distribution, self.replicated = distribution, None
+        if distribution is not None:
+            mesh = distribution.device_mesh.backend_mesh
+            self.copies = distribution.num_model_replicas
+            self.replicated = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
 
     def __call__(self, batch):
         """The arrays of a batch, each split along its first axis; a process makes only the parts of its own devices."""
-        return batch if self.spread is None else {name: self._split(value) for name, value in batch.items()}
+        return batch if self.distribution is None else {name: self._split(value) for name, value in batch.items()}
 
     def _split(self, value):
-        layout = self.everywhere
+        layout = self.replicated
         if value.ndim and value.shape[0] % self.copies == 0:
-            layout = self.spread.get_data_layout(value.shape).backend_layout
+            layout = self.distribution.get_data_layout(value.shape).backend_layout
         return jax.make_array_from_callback(value.shape, layout, lambda index: value[index])
 
-    def to_all(self, value):
+    def replicate(self, value):
         """The whole array on every device."""
-        return value if self.spread is None else jax.lax.with_sharding_constraint(value, self.everywhere)
+        return value if self.distribution is None else jax.lax.with_sharding_constraint(value, self.replicated)
 
-    def where(self, state):
+    def of_state(self, state):
         """The placement of each array of a state; None without a distribution."""
-        return None if self.spread is None else jax.tree.map(lambda value: value.sharding, state)
+        return None if self.distribution is None else jax.tree.map(lambda value: value.sharding, state)

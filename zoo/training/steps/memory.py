@@ -27,17 +27,17 @@ class Operation:
     inside: int = 0
 
 
-def most_held(operations):
+def peak_bytes(operations):
     """The largest number of bytes that the results of a list of `Operation`s occupy at one time."""
     operations = list(operations)
     last = {key: place for place, operation in enumerate(operations) for key in (*operation.makes, *operation.reads)}
-    released, now, most = {}, 0, 0
+    releases, now, most = {}, 0, 0
     for place, operation in enumerate(operations):
         now += sum(operation.makes.values())
         most = max(most, now + operation.inside)
         for key, size in operation.makes.items():
-            released[last[key]] = released.get(last[key], 0) + size
-        now -= released.pop(place, 0)
+            releases[last[key]] = releases.get(last[key], 0) + size
+        now -= releases.pop(place, 0)
     return most
 
 
@@ -59,14 +59,14 @@ def size_of(array):
     return count * max(int(bits or 8) // 8, 1)
 
 
-def of_jaxpr(jaxpr):
+def jaxpr_operations(jaxpr):
     """The `Operation`s of a jaxpr, including those of the functions that it calls."""
     operations = []
-    _walk(jaxpr, {}, (), operations)
+    _append_operations(jaxpr, {}, (), operations)
     return operations
 
 
-def _walk(jaxpr, names, scope, operations):
+def _append_operations(jaxpr, names, scope, operations):
     """Append the operations of a jaxpr to `operations`; returns the keys of its results, with None for literals."""
 
     def key(variable):
@@ -76,12 +76,12 @@ def _walk(jaxpr, names, scope, operations):
     for number, equation in enumerate(jaxpr.eqns):
         inner, reads = list(inner_jaxprs(equation.params.values())), tuple(map(key, equation.invars))
         if equation.primitive.name in CALLS and len(inner) == 1:
-            given = dict(zip(map(id, inner[0].invars), reads, strict=False))
-            results = _walk(inner[0], given, (*scope, number), operations)
+            arguments = dict(zip(map(id, inner[0].invars), reads, strict=False))
+            results = _append_operations(inner[0], arguments, (*scope, number), operations)
             names.update(zip(map(id, equation.outvars), results, strict=False))
             continue
         makes = {key(variable): size_of(variable.aval) for variable in equation.outvars}
-        inside = max((most_held(of_jaxpr(each)) for each in inner), default=0)
+        inside = max((peak_bytes(jaxpr_operations(each)) for each in inner), default=0)
         operations.append(Operation(tuple(read for read in reads if read), makes, inside))
     return [key(variable) for variable in jaxpr.outvars]
 
@@ -97,7 +97,7 @@ def inner_jaxprs(values):
             yield value.jaxpr
 
 
-def of_graph(graph, trips=1):
+def graph_operations(graph, trips=1):
     """The `Operation`s of a TensorFlow graph.
 
     Args:
@@ -106,21 +106,21 @@ def of_graph(graph, trips=1):
     """
     operations = []
     for operation in graph.get_operations():
-        makes = {tensor.name: _bytes(tensor) for tensor in operation.outputs}
+        makes = {tensor.name: _tensor_bytes(tensor) for tensor in operation.outputs}
         lists = [tensor.name for tensor in operation.outputs if tensor.dtype.name == "variant"]
         inside, attributes = 0, operation.node_def.attr
         for body in (attributes[name].func.name for name in BODIES if name in attributes):
-            called = graph._get_function(body) if body else None
-            if called is not None:
-                inside = max(inside, most_held(of_graph(called.graph, trips)))
-                pushed = [each.inputs[1] for each in called.graph.get_operations() if each.type == "TensorListPushBack"]
+            function = graph._get_function(body) if body else None
+            if function is not None:
+                inside = max(inside, peak_bytes(graph_operations(function.graph, trips)))
+                pushes = (each for each in function.graph.get_operations() if each.type == "TensorListPushBack")
                 if lists:
-                    makes[lists[-1]] = trips * sum(map(_bytes, pushed))
+                    makes[lists[-1]] = trips * sum(_tensor_bytes(push.inputs[1]) for push in pushes)
         operations.append(Operation(tuple(tensor.name for tensor in operation.inputs), makes, inside))
     return operations
 
 
-def _bytes(tensor):
+def _tensor_bytes(tensor):
     """The bytes of a tensor of numbers. Lists are counted by what is appended to them, variables as weights: 0 here."""
-    known = tensor.shape.rank is not None and tensor.dtype.name not in ("resource", "variant", "string")
-    return size_of(tensor) if known else 0
+    is_numeric = tensor.shape.rank is not None and tensor.dtype.name not in ("resource", "variant", "string")
+    return size_of(tensor) if is_numeric else 0

@@ -25,7 +25,7 @@ class RowGradient:
         self.indices, self.weights, self.upstream = indices, weights, upstream
 
     def pairs(self):
-        """`(slots (n,), gradients (n, units))`; the number of a row occurs as often as the row was read."""
+        """`(slots (n,), gradients (n, units))`; a slot, the number of a row, occurs as often as the row was read."""
         rows = self.weights[..., None] * self.upstream[..., None, :]
         return ops.reshape(self.indices, (-1,)), ops.reshape(rows, (-1, rows.shape[-1]))
 
@@ -53,7 +53,7 @@ def is_rows(gradient):
     return isinstance(gradient, RowGradient) or type(gradient).__name__ == "IndexedSlices"
 
 
-def summed(slots, gradients):
+def sum_by_slot(slots, gradients):
     """`(slots, gradients)` sorted by slot; every occurrence of a slot has the sum of all gradients of this slot."""
     order = ops.argsort(slots)
     slots, gradients = ops.take(slots, order), ops.take(gradients, order, axis=0)
@@ -172,37 +172,37 @@ class RowAdam(RateFactors, keras.optimizers.Adam):
         ]
         for grad, variable, table in zip(grads, variables, tables, strict=True):
             if table and is_rows(grad):
-                self._update_rows(variable, *summed(*pairs_of(grad)))
+                self._update_rows(variable, *sum_by_slot(*pairs_of(grad)))
             elif table:
                 self._update_whole(variable, grad)
         rest = [(grad, variable) for grad, variable, table in zip(grads, variables, tables, strict=True) if not table]
-        super().apply([_whole(grad) for grad, _ in rest], [variable for _, variable in rest])
+        super().apply([_densify(grad) for grad, _ in rest], [variable for _, variable in rest])
 
     def _update_model_variables_moving_average(self, _):
-        """Of the tables, too: `apply` hands on the other variables alone."""
+        """Averages the tables, too, which `apply` does not pass on."""
         super()._update_model_variables_moving_average(self._trainable_variables)
 
     def _update_rows(self, table, slots, gradients):
         variables = self._state_of(table)
-        before = [_read(variable, slots) for variable in variables]
+        before = [_gather_rows(variable, slots) for variable in variables]
         rate = self.row_learning_rate * self.factor(table)
-        for variable, rows in zip(variables, self._updated(*before, gradients, rate), strict=True):
+        for variable, rows in zip(variables, self._adam_step(*before, gradients, rate), strict=True):
             write_rows(variable, slots, rows)
 
     def _update_whole(self, table, gradient):
         """The same for a dense gradient: the rows that were read are those whose gradient is not zero."""
-        variables, read = self._state_of(table), ops.any(gradient != 0, axis=-1, keepdims=True)
+        variables, was_read = self._state_of(table), ops.any(gradient != 0, axis=-1, keepdims=True)
         before = [ops.convert_to_tensor(variable) for variable in variables]
         rate = self.row_learning_rate * self.factor(table)
-        for variable, old, new in zip(variables, before, self._updated(*before, gradient, rate), strict=True):
-            variable.assign(ops.where(read, new, old))
+        for variable, old, new in zip(variables, before, self._adam_step(*before, gradient, rate), strict=True):
+            variable.assign(ops.where(was_read, new, old))
 
     def _state_of(self, table):
         """`m`, `v` and the table itself."""
         index = self._get_variable_index(table)
         return self._momentums[index], self._velocities[index], table
 
-    def _updated(self, m, v, rows, gradients, rate):
+    def _adam_step(self, m, v, rows, gradients, rate):
         """The rows of `m`, `v` and the table after a step of Adam."""
         step = ops.cast(self.iterations + 1, "float32")
         rate = rate * ops.sqrt(1 - self.beta_2**step) / (1 - self.beta_1**step)
@@ -211,12 +211,12 @@ class RowAdam(RateFactors, keras.optimizers.Adam):
         return m, v, rows - rate * m / (ops.sqrt(v) + self.epsilon)
 
 
-def _whole(gradient):
+def _densify(gradient):
     """A gradient as a dense tensor. Adam would square each occurrence of a row in `IndexedSlices`, not their sum."""
     return ops.convert_to_tensor(gradient) if type(gradient).__name__ == "IndexedSlices" else gradient
 
 
-def _read(variable, slots):
+def _gather_rows(variable, slots):
     """Some rows of a variable; on TensorFlow without reading the whole variable first."""
     if keras.backend.backend() == "tensorflow":
         return tf.gather(variable.value, slots)

@@ -10,7 +10,7 @@ JAX gives the gradient of a matrix as a transposed product, `(dy^T x)^T`. XLA ta
 between; where the rounding is, it would read the product column by column, in each pass of the optimizer. So such a
 product is written with its factors swapped.
 
-XLA refuses some of these products, and says so when they are computed: then `Compiled` takes the step as written.
+XLA refuses some of these products when they are computed; then `Compiled` takes the step as it was written.
 """
 
 import functools
@@ -22,11 +22,11 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from zoo.training.steps.shared import shape_of
 
-# Programs inside of operations that are rewritten, by the operation's parameter. What any other operation holds is left
-# as it is: a solver, a body whose axes have names, and what may first be computed when nothing can be tried again, such
-# as a branch of a condition or the body of a loop of unknown length.
+# Operations whose inner program is rewritten, with the parameter that holds it. The programs of all others are left as
+# they are: a solver, a body whose axes have names, and what may be computed for the first time in a later step, when
+# nothing can be tried again, such as a branch of a condition or the body of a loop of unknown length.
 PROGRAMS = {"scan": "jaxpr", "jit": "jaxpr", "pjit": "jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr"}
-WITH_RULES = ("custom_jvp_call", "custom_vjp_call")  # a program whose derivatives are not needed any more
+WITH_RULES = ("custom_jvp_call", "custom_vjp_call")  # programs with rules for derivatives, not needed any more
 WIDE = {"preferred_element_type": jnp.dtype("float32")}
 
 
@@ -40,21 +40,21 @@ class Compiled:
     """
 
     def __init__(self, step, wide, **options):
-        self.as_written, self._donates = jax.jit(step, **options), "donate_argnums" in options
-        self._wide = jax.jit(summed_in_float32(self.as_written), **options) if wide else None
-        self._chosen = {}  # by the shapes of batches
+        self.original, self._donates = jax.jit(step, **options), "donate_argnums" in options
+        self._wide = jax.jit(sum_in_float32(self.original), **options) if wide else None
+        self._programs = {}  # by the shapes of batches
 
     def __call__(self, *args):
         shapes = shape_of(args[-1])
-        if self._wide is None or shapes in self._chosen:
-            return self._chosen.get(shapes, self.as_written)(*args)
+        if self._wide is None or shapes in self._programs:
+            return self._programs.get(shapes, self.original)(*args)
         state = jax.tree.map(jnp.copy, args[:-1]) if self._donates else args[:-1]
         try:
             outputs = jax.block_until_ready(self._wide(*state, args[-1]))
-            self._chosen[shapes] = self._wide
+            self._programs[shapes] = self._wide
         except Exception as error:
-            outputs = self.as_written(*args)  # which raises what is wrong with the step itself
-            self._chosen[shapes] = self.as_written
+            outputs = self.original(*args)  # which raises what is wrong with the step itself
+            self._programs[shapes] = self.original
             warnings.warn(
                 "XLA refuses a bfloat16 product of this step that is summed in float32. The step is computed as it was "
                 f"written, which is slower, for batches of {shapes}. XLA said: {str(error)[:200]}",
@@ -64,10 +64,10 @@ class Compiled:
 
     @property
     def num_programs(self):
-        return sum(each._cache_size() for each in (self.as_written, self._wide) if each)
+        return sum(each._cache_size() for each in (self.original, self._wide) if each)
 
 
-def summed_in_float32(function):
+def sum_in_float32(function):
     """The function of arrays with its bfloat16 products and sums, those of loops and gradients too, summed in float32.
 
     Shapes and dtypes stay as they are: each result is rounded to bfloat16, except for uses that widen it. Everything
@@ -76,48 +76,49 @@ def summed_in_float32(function):
     Args:
         function: one of `jax.jit` is not traced again if it was before.
     """
-    compiled = function if isinstance(function, jax.stages.Wrapped) else jax.jit(function)
+    jitted = function if isinstance(function, jax.stages.Wrapped) else jax.jit(function)
 
     @functools.wraps(function)
     def rewritten(*args):
-        traced = compiled.trace(*args)
-        outputs = _run(traced.jaxpr, *jax.tree.leaves(args))
+        traced = jitted.trace(*args)
+        outputs = _evaluate(traced.jaxpr, *jax.tree.leaves(args))
         return jax.tree.unflatten(jax.tree.structure(traced.out_info), outputs)
 
     return rewritten
 
 
-def _run(program, *args):
+def _evaluate(program, *args):
     """The outputs of a program, computed one operation after the other."""
     jaxpr = program.jaxpr
     values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*program.consts, *args], strict=True))
     wide, swapped = {}, {}  # of products: the result before it is rounded, and the arguments for swapped factors
 
-    def read(atom):
+    def value_of(atom):
         return atom.val if isinstance(atom, Literal) else values[atom]
 
     for equation in jaxpr.eqns:
-        inputs, out = list(map(read, equation.invars)), equation.outvars[0] if equation.outvars else None
+        inputs, out = list(map(value_of, equation.invars)), equation.outvars[0] if equation.outvars else None
         if _is_product(equation):
-            wide[out], swapped[out] = _product(*inputs, **equation.params), _swapped(*inputs, **equation.params)
-        elif _swaps_factors(equation, swapped):
+            wide[out], swapped[out] = _multiply(*inputs, **equation.params), _swap_factors(*inputs, **equation.params)
+        elif _is_swapped_product(equation, swapped):
             inputs, params = swapped[equation.invars[0]]
-            wide[out] = _product(*inputs, **params)
+            wide[out] = _multiply(*inputs, **params)
         elif _is_sum_of_rows(equation):
-            wide[out] = _sum_of_rows(*inputs)
+            wide[out] = _sum_rows(*inputs)
         elif _widens(equation, wide):
             values[out] = wide[equation.invars[0]]
         elif equation.primitive.name in WITH_RULES:
-            values.update(zip(equation.outvars, _run(equation.params["call_jaxpr"], *inputs), strict=True))
+            values.update(zip(equation.outvars, _evaluate(equation.params["call_jaxpr"], *inputs), strict=True))
         else:
             with equation.ctx.manager:
-                results = equation.primitive.bind(*inputs, **equation.primitive.get_bind_params(_rewritten(equation)))
+                params = equation.primitive.get_bind_params(_rewrite_parameters(equation))
+                results = equation.primitive.bind(*inputs, **params)
             values.update(
                 zip(equation.outvars, results if equation.primitive.multiple_results else [results], strict=True)
             )
         if out in wide:
             values[out] = wide[out].astype(jnp.bfloat16)
-    return list(map(read, jaxpr.outvars))
+    return list(map(value_of, jaxpr.outvars))
 
 
 def _is_bfloat16(equation):
@@ -128,43 +129,44 @@ def _is_product(equation):
     if equation.primitive.name != "dot_general" or not _is_bfloat16(equation):
         return False
     x, y = equation.invars
-    return _is_computed(x.aval, y.aval, **equation.params)
+    return _is_supported(x.aval, y.aval, **equation.params)
 
 
-def _is_computed(x, y, dimension_numbers, **params):
-    """Whether XLA computes it in float32. It refuses, in some sizes, when the program runs, some with `x` transposed:
+def _is_supported(x, y, dimension_numbers, **params):
+    """Whether XLA can compute a product in float32.
 
-    `x` is `(batch, summed, free)`, and `y` is no such matrix or its transposed, with the same batch axes in front.
+    In some sizes it refuses, when the program runs, products with a transposed `x`: `x` is `(batch, summed, free)`, and
+    `y` is neither such a matrix nor its transpose, with the same batch axes in front.
     """
     del params
     (of_x, of_y), (batch_x, batch_y) = dimension_numbers
     count = len(batch_x)
     front = list(range(count))
-    turned = x.ndim == count + 2 and sorted(batch_x) == front and tuple(of_x) == (count,)
+    transposed = x.ndim == count + 2 and sorted(batch_x) == front and tuple(of_x) == (count,)
     matrices = sorted(batch_y) == front and tuple(batch_y) == tuple(batch_x) and y.ndim - len(of_y) - count < 2
-    return not turned or matrices
+    return not transposed or matrices
 
 
-def _product(x, y, **params):
-    """In float32."""
+def _multiply(x, y, **params):
+    """The product in float32."""
     return jax.lax.dot_general_p.bind(x, y, **params | WIDE)
 
 
-def _swapped(x, y, dimension_numbers, **params):
-    """The arguments of `_product` for the product with its factors swapped."""
+def _swap_factors(x, y, dimension_numbers, **params):
+    """`(factors, parameters)` of `_multiply` for the product with its factors swapped."""
     (of_x, of_y), batch = dimension_numbers
     return (y, x), {**params, "dimension_numbers": ((of_y, of_x), batch)}
 
 
-def _swaps_factors(equation, products):
-    """Whether it transposes a product to the one with its factors swapped; these, by the product's name, are given."""
+def _is_swapped_product(equation, products):
+    """Whether it transposes one of `products` (see `_evaluate`) to the product with its factors swapped."""
     if equation.primitive.name != "transpose" or equation.invars[0] not in products:
         return False
     (y, x), params = products[equation.invars[0]]
     ((_, of_x), (batch, _)), axes = params["dimension_numbers"], equation.params["permutation"]
     free = x.ndim - len(of_x)
-    turned = (*range(free, len(axes)), *range(free))
-    return not batch and tuple(axes) == turned and _is_computed(y, x, **params)
+    swapped = (*range(free, len(axes)), *range(free))
+    return not batch and tuple(axes) == swapped and _is_supported(y, x, **params)
 
 
 def _is_sum_of_rows(equation):
@@ -176,7 +178,7 @@ def _is_sum_of_rows(equation):
 
 
 def _widens(equation, wide):
-    """Whether it turns one of these results into float32."""
+    """Whether it turns one of the results in `wide` into float32."""
     return (
         equation.primitive.name == "convert_element_type"
         and equation.invars[0] in wide
@@ -184,24 +186,24 @@ def _widens(equation, wide):
     )
 
 
-def _sum_of_rows(x):
-    """In float32."""
+def _sum_rows(x):
+    """The sum over all axes but the last, in float32."""
     axes = tuple(range(x.ndim - 1))
     ones = jnp.ones(x.shape[:-1], x.dtype)
     return jax.lax.dot_general(ones, x, ((axes, axes), ((), ())), **WIDE)
 
 
-def _rewritten(equation):
-    """The parameters of an operation, with the program inside of it rewritten, if that is one of those that may be."""
+def _rewrite_parameters(equation):
+    """The parameters of an operation, with its inner program rewritten if it is one of `PROGRAMS`."""
     name = PROGRAMS.get(equation.primitive.name)
     program = equation.params.get(name)
     if isinstance(program, Jaxpr):
-        return equation.params | {name: _inside(ClosedJaxpr(program, ())).jaxpr}
-    return equation.params | {name: _inside(program)} if isinstance(program, ClosedJaxpr) else equation.params
+        return equation.params | {name: _rewrite(ClosedJaxpr(program, ())).jaxpr}
+    return equation.params | {name: _rewrite(program)} if isinstance(program, ClosedJaxpr) else equation.params
 
 
-def _inside(program):
-    """The program rewritten; as it was where its arguments or results would not be quite the same."""
-    rewritten = jax.make_jaxpr(functools.partial(_run, program))(*program.in_avals)
+def _rewrite(program):
+    """The rewritten program; the old one where the shapes or types of its arguments or results would change."""
+    rewritten = jax.make_jaxpr(functools.partial(_evaluate, program))(*program.in_avals)
     same = (rewritten.in_avals, rewritten.out_avals) == (program.in_avals, program.out_avals)
     return rewritten if same else program

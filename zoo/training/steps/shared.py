@@ -88,7 +88,7 @@ def share_of(weights, whole):
     return ops.sum(ops.cast(weights, "float32")) / ops.maximum(total, keras.config.epsilon())
 
 
-def of_part(loss, extra, share, parts):
+def part_loss(loss, extra, share, parts):
     """What a part adds to the loss of the batch; a batch in one piece has no share."""
     return loss + extra if share is None else share * loss + extra / parts
 

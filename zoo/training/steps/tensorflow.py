@@ -6,11 +6,11 @@ from zoo.core.protocols import Weight
 from zoo.gradients.means import dividing
 from zoo.training.metrics import token_sums
 from zoo.training.steps import shared
-from zoo.training.steps.memory import measure_variables, most_held, of_graph
+from zoo.training.steps.memory import graph_operations, measure_variables, peak_bytes
 from zoo.training.steps.optimizers import RowAdam
 
 
-def whole(gradient, variable, optimizer):
+def densify(gradient, variable, optimizer):
     """The gradient as a dense tensor, unless the optimizer updates the variable by rows.
 
     The gradient of a gather is a list of rows, in which a token that occurs twice has two entries. Keras' Adam would
@@ -35,11 +35,11 @@ class TensorFlowSteps:
             with tf.GradientTape() as tape, dividing(counts, parts):
                 outputs = model(shared.model_inputs(batch), **shared.call_settings(loss))
                 value = loss(batch["labels"], outputs, sample_weight=batch["weights"])
-                value = shared.of_part(value, sum(model.losses), share, parts)
+                value = shared.part_loss(value, sum(model.losses), share, parts)
                 scaled = optimizer.scale_loss(value) if scaling else value
             gradients = tape.gradient(scaled, variables)
             pairs = zip(gradients, zeros(), variables, strict=True)  # what the loss does not depend on has none
-            return value, [whole(zero if each is None else each, of, optimizer) for each, zero, of in pairs]
+            return value, [densify(zero if each is None else each, of, optimizer) for each, zero, of in pairs]
 
         def zeros():
             return [tf.zeros(variable.shape, variable.dtype) for variable in variables]
@@ -94,7 +94,7 @@ class TensorFlowSteps:
         """See `make_steps`. This traces the step, which a training step of this batch does anyway."""
         graph = self.train.get_concrete_function(batch).graph
         longest = max(length for array in batch.values() for length in array.shape[1:])
-        activations = most_held(of_graph(graph, trips=longest))
+        activations = peak_bytes(graph_operations(graph, trips=longest))
         return measure_variables(self.model, self.optimizer) | {"activations and gradients": activations}
 
     def program_key(self, batch):
