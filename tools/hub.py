@@ -87,7 +87,7 @@ def _fetch(args):
     path = hubs.bring(model, files)
     if args.public_key:
         signing.check_signature(path, model.entry, args.public_key)
-        trust.check(model.place, places.whole_index(model.place, model.offline), [args.public_key])
+        trust.check(model.place, places.read_index(model.place, model.offline), [args.public_key])
     if args.json:
         entry = model.entry
         record = {"path": str(path), "name": entry["name"], "version": entry["version"], "files": files}
@@ -105,7 +105,7 @@ def _validate_options(parser):
 
 def _validate(args):
     """Print what is wrong; the exit status is 1 if anything is."""
-    places_checked, models = validation.validate(args.place), validation.cached()
+    places_checked, models = validation.validate(args.place), validation.validate_cached()
     if args.json:
         print(json.dumps({"hubs": places_checked, "cache": models}, indent=2, ensure_ascii=False))
     else:

@@ -4,7 +4,7 @@ import logging
 
 from zoo.hub.errors import HubError
 from zoo.hub.index import choose, run_files
-from zoo.hub.places import is_offline, places, read_index, unplaced
+from zoo.hub.places import is_offline, places, read_entries, unlocated_models
 
 from .screen import escape
 
@@ -26,7 +26,7 @@ def models():
     records = {}
     for hub in places():
         try:
-            entries = read_index(hub, is_offline())
+            entries = read_entries(hub, is_offline())
         except HubError as error:
             log.warning("the models of a hub are left out: %s", error)
             continue
@@ -39,7 +39,7 @@ def models():
 
 def describe_unplaced(records):
     """A sentence about the models of this package's own hub that cannot be had, because nobody says where it is."""
-    names = [name for name in unplaced() if name not in {each["name"] for each in records}]
+    names = [name for name in unlocated_models() if name not in {each["name"] for each in records}]
     if not names:
         return ""
     return (

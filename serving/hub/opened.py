@@ -8,7 +8,7 @@ from serving.runtime.artefact import Artefact, read_inside
 from serving.runtime.errors import DamagedError
 from zoo.hub import index as hub_index
 from zoo.hub.folder import Folder
-from zoo.hub.places import read_index
+from zoo.hub.places import read_entries
 
 
 def open_model(name, hub=None):
@@ -26,7 +26,7 @@ def open_model(name, hub=None):
         entry = published.entry
         return entry, zoo.hub.fetch(hub_index.title(entry), files=sorted(entry["files"]))
     model, version = hub_index.split(name)
-    entries = read_index(Folder(hub))
+    entries = read_entries(Folder(hub))
     entry = hub_index.choose(entries, model, version)
     if entry is None:
         near = hub_index.nearest(model, [each["name"] for each in entries])

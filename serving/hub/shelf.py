@@ -135,7 +135,7 @@ def add(hub, folder, entry):
     with lock(hub):
         check_free(hub, entry["name"], entry["version"], entry["files"].get(SOURCE.file))
         entries = [*read_index(hub)["models"], entry]
-        hub_index.checked({"format": hub_index.FORMAT, "models": entries})
+        hub_index.check_index({"format": hub_index.FORMAT, "models": entries})
         if home.exists():  # of a publisher that was killed before it wrote the entry
             shutil.rmtree(home)
         rename(folder, home)

@@ -34,7 +34,7 @@ def package(folder, entry, out):
     version = str(entry["version"])
     info = f"{project}-{version}.dist-info"
     index = {"format": hub_index.FORMAT, "models": [entry]}
-    hub_index.checked(index)
+    hub_index.check_index(index)
     home = f"{module}/hub"
     members = {f"{module}/__init__.py": f'"""The model {entry["name"]} of seqzoo: data alone."""\n'.encode()}
     members[f"{home}/{hub_index.INDEX}"] = (json.dumps(index, indent=1, ensure_ascii=False) + "\n").encode()

@@ -265,7 +265,7 @@ def test_a_cache_that_can_only_be_read_serves_what_it_has(server, monkeypatch):
     def refuse(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    for place in ("os.replace", "os.mkdir", "tempfile.mkstemp", "zoo.hub.cache.locked", "pathlib.Path.touch"):
+    for place in ("os.replace", "os.mkdir", "tempfile.mkstemp", "zoo.hub.cache.lock", "pathlib.Path.touch"):
         monkeypatch.setattr(place, refuse)
     assert fetch() == content
     with pytest.raises(hub.HubError, match="the cache .* cannot be written: Permission denied.*SEQZOO_CACHE names"):

@@ -66,7 +66,7 @@ WRONG = [  # a key of an entry, a value that does not fit, and what the message 
 
 def fits(document):
     try:
-        index.checked(document)
+        index.check_index(document)
     except Mismatch:
         return False
     return True
@@ -87,7 +87,7 @@ def test_the_schema_in_the_docs_is_that_of_the_reader():
 def test_what_does_not_fit_is_refused_by_both(key, value, said):
     document = tiny.index(ENTRY | {key: value})
     with pytest.raises(Mismatch) as caught:
-        index.checked(document)
+        index.check_index(document)
     assert said in str(caught.value) and f"models[0].{key}" in str(caught.value)
     assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(document)
 
@@ -111,13 +111,13 @@ SIGNED = {"date": "2026-11-25T15:00:00.000000Z", "days": 90, "signature": "MEUC"
 def test_a_signature_that_does_not_fit_is_refused_by_both(key, value):
     validator = jsonschema.Draft202012Validator(SCHEMA)
     document = tiny.index(ENTRY) | {"signed": SIGNED}
-    assert index.checked(document) and validator.is_valid(document)
+    assert index.check_index(document) and validator.is_valid(document)
     document["signed"] = SIGNED | {key: value}
     with pytest.raises(Mismatch, match=f"index.signed.{key} must be"):
-        index.checked(document)
+        index.check_index(document)
     assert not validator.is_valid(document)
     with pytest.raises(Mismatch, match="a day of the calendar"):
-        index.checked(document | {"signed": SIGNED | {"date": "2026-02-30T15:00:00.000000Z"}})
+        index.check_index(document | {"signed": SIGNED | {"date": "2026-02-30T15:00:00.000000Z"}})
 
 
 def test_both_agree_on_random_changes():
@@ -166,28 +166,28 @@ def test_both_agree_on_random_changes():
 @pytest.mark.parametrize(("key", "value"), [("data_licence", "MIT\x1b[2J"), ("scores", {"note": "\x1b[31mred"})])
 def test_texts_among_lists_have_no_control_characters(key, value):
     with pytest.raises(Mismatch, match=rf"models\[0\] \(a-model@3\)\.{key}.* must be a"):
-        index.checked(tiny.index(ENTRY | {key: value}))
+        index.check_index(tiny.index(ENTRY | {key: value}))
 
 
 def test_a_whole_number_has_no_point():
     """JSON Schema takes 2.0 for a whole number; here it is refused, as sizes are counted in Python's integers."""
     with pytest.raises(Mismatch, match="a whole number of bytes, at most 64 GiB; received 2.0"):
-        index.checked(tiny.index(ENTRY | {"bytes": {"manifest.json": 2.0}}))
+        index.check_index(tiny.index(ENTRY | {"bytes": {"manifest.json": 2.0}}))
 
 
 def test_the_index_agrees_with_itself():
-    assert index.checked(tiny.index(ENTRY, ENTRY | {"version": 4, "further": [1]}))
+    assert index.check_index(tiny.index(ENTRY, ENTRY | {"version": 4, "further": [1]}))
     with pytest.raises(Mismatch, match=r"models\[1\] \(a-model@3\) occurs twice"):
-        index.checked(tiny.index(ENTRY, ENTRY))
+        index.check_index(tiny.index(ENTRY, ENTRY))
     with pytest.raises(Mismatch, match="of the same files as `files`; received .'x'"):
-        index.checked(tiny.index(ENTRY | {"bytes": ENTRY["bytes"] | {"x": 1}}))
+        index.check_index(tiny.index(ENTRY | {"bytes": ENTRY["bytes"] | {"x": 1}}))
     with pytest.raises(Mismatch, match="with manifest.json; received .'x'"):
-        index.checked(tiny.index(ENTRY | {"bytes": {"x": 1}, "files": {"x": "0" * 64}}))
+        index.check_index(tiny.index(ENTRY | {"bytes": {"x": 1}, "files": {"x": "0" * 64}}))
     for first, second in (("a", "A"), ("a", "a/b"), ("a/b", "A")):
         names = ["manifest.json", first, second]
         pair = {"bytes": dict.fromkeys(names, 1), "files": dict.fromkeys(names, "0" * 64)}
         with pytest.raises(Mismatch, match="one file where upper and lower case are one"):
-            index.checked(tiny.index(ENTRY | pair))
+            index.check_index(tiny.index(ENTRY | pair))
 
 
 @pytest.mark.parametrize(

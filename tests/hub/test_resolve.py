@@ -134,7 +134,7 @@ def test_no_network_on_a_hit(tmp_path, hubs, monkeypatch):
         assert asked == 2 and held("a") == held("a@1") == "one 1"
         assert len(running.asked) == asked
         monkeypatch.setattr(places, "FRESH", 0)
-        monkeypatch.setattr(places.read_index, "__defaults__", (False, 0))
+        monkeypatch.setattr(places.read_entries, "__defaults__", (False, 0))
         assert held("a@1") == "one 1" and len(running.asked) == asked  # a version never changes
         assert held("a") == "one 1" and len(running.asked) == asked + 1  # there might be a newer one
     assert held("a@1") == "one 1"  # the server is gone
@@ -144,7 +144,7 @@ def test_the_kept_index_serves_when_the_network_is_gone(tmp_path, hubs, monkeypa
     with serving(write(tmp_path / "one", "a", [1])) as running:
         hubs(running.address)
         assert held("a") == "one 1"
-    monkeypatch.setattr(places.read_index, "__defaults__", (False, 0))
+    monkeypatch.setattr(places.read_entries, "__defaults__", (False, 0))
     assert held("a") == "one 1"
     assert "does not answer; its index of 20" in caplog.text
     with pytest.raises(ValueError, match="there is no model 'b'"):
@@ -174,7 +174,7 @@ def test_offline(tmp_path, hubs, monkeypatch):
         assert held("a") == "one 2"
         asked = len(running.asked)
         monkeypatch.setenv("SEQZOO_OFFLINE", "1")
-        monkeypatch.setattr(places.read_index, "__defaults__", (False, 0))
+        monkeypatch.setattr(places.read_entries, "__defaults__", (False, 0))
         assert held("a") == "one 2"
         with pytest.raises(
             hub.HubError, match=r"offline .*lacks files of a@1: manifest.json \(missing\). Run `seqzoo hub"
@@ -231,7 +231,7 @@ def test_a_hub_of_this_installation_is_used_where_it_lies(tmp_path, monkeypatch,
 
 def test_without_settings_the_hub_is_that_of_the_installation(monkeypatch):
     monkeypatch.delenv("SEQZOO_HUB")
-    monkeypatch.setattr(places, "recorded", lambda: "https://example.org/hub")
+    monkeypatch.setattr(places, "recorded_address", lambda: "https://example.org/hub")
     found = places.places()
     assert found[-1].address == "https://example.org/hub" and all(place.own for place in found[:-1])
 

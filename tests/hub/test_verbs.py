@@ -112,7 +112,7 @@ def test_hub_validate(models, tmp_path, capsys):
 
 def test_whether_this_installation_runs_what_is_cached(served, capsys):
     hub.fetch("echo")
-    assert validate.cached() == [{"name": "echo", "version": 2, "problems": []}]
+    assert validate.validate_cached() == [{"name": "echo", "version": 2, "problems": []}]
     entry = hub.find("echo").entry
     versions = {"seqzoo": "0.1.0", "onnxruntime": "1.21.1", "keras": "3.14.9", "tensorflow": None}
     asked = {"requires": {"onnxruntime": ">=1.24", "keras": ">=3.15", "tensorflow": ">=2.21", "seqzoo": ">=0.1"}}

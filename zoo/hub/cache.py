@@ -2,11 +2,11 @@
 
     models/KEY/entry.json          the entry of one version, and the addresses of the hubs that have it
     models/KEY/NAME/VERSION/FILE   files of it; KEY is a hash of its name, its version and the SHA-256 of all its files
-    partial/SHA256.part            what has arrived of a file so far; SHA256.json is where from
+    partial/SHA256.part            what has arrived of a file so far; SHA256.json has its address
     locks/SHA256.lock              held by the process that downloads the file
     indexes/HASH.json              the last index of a hub, and when it was read
 
-The key makes two hubs that give other files the same name share nothing, and two mirrors share everything.
+By the key, two hubs that have different files under one name share nothing, and two mirrors share everything.
 """
 
 import contextlib
@@ -23,12 +23,12 @@ import platformdirs
 
 from zoo.core.storage import rename
 from zoo.hub.errors import HubError
-from zoo.hub.index import FORMAT, checked
+from zoo.hub.index import FORMAT, check_index
 from zoo.hub.regular import open_regular
 
 log = logging.getLogger("seqzoo.hub")
 BLOCK = 1 << 16
-MOST_BYTES = 2**25  # of a JSON file of the cache
+MOST_BYTES = 2**25  # that are read of a JSON file of the cache
 
 
 def root():
@@ -49,8 +49,8 @@ def root():
 
 def key(entry):
     """A name for the contents of one version of a model."""
-    pinned = {name: entry[name] for name in ("name", "version", "files")}
-    return hashlib.sha256(json.dumps(pinned, sort_keys=True).encode()).hexdigest()[:16]
+    contents = {name: entry[name] for name in ("name", "version", "files")}
+    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def folder(entry):
@@ -62,9 +62,9 @@ def fault(path, size, digest):
     """What is wrong with a file, in words, or None if it is a regular file of this size and SHA-256."""
     try:
         with open_regular(path) as file:
-            bytes_there = os.fstat(file.fileno()).st_size
-            if bytes_there != size:
-                return f"{bytes_there:,} bytes instead of {size:,}"
+            found_size = os.fstat(file.fileno()).st_size
+            if found_size != size:
+                return f"{found_size:,} bytes instead of {size:,}"
             return None if hashlib.file_digest(file, "sha256").hexdigest() == digest else "other bytes"
     except (FileNotFoundError, NotADirectoryError):
         return "missing"
@@ -80,38 +80,38 @@ def faults(folder, entry, names=None):
 
 
 def remember(entry, address):
-    """Keep an entry beside its files, so that the model can be used when its hub cannot be reached."""
+    """Store an entry beside its files, so that the model can be used when its hub cannot be reached."""
     path = root() / "models" / key(entry) / "entry.json"
     places = (read_json(path) or {}).get("places", [])
-    known = {"places": sorted({*places, address}) if isinstance(places, list) else [address], "entry": entry}
-    if read_json(path) != known:
+    record = {"places": sorted({*places, address}) if isinstance(places, list) else [address], "entry": entry}
+    if read_json(path) != record:
         with contextlib.suppress(OSError):  # the files are there; what is lost is the use without the hub
-            write_json(path, known)
+            write_json(path, record)
 
 
 def entries(address=None):
-    """The entries of the models in the cache; with an address only those that this hub has given."""
-    sound = []
+    """The entries of the models in the cache; with an address, only those from this hub."""
+    valid = []
     for path in sorted((root() / "models").glob("*/entry.json")):
-        known = read_json(path)
-        if known is None and (fault := unreadable(path)):
+        record = read_json(path)
+        if record is None and (fault := read_fault(path)):
             log.warning("%s", fault)
         try:
-            (entry,) = checked({"format": FORMAT, "models": [known["entry"]]})["models"]
-            if address is None or address in known["places"]:
-                sound.append(entry)
+            (entry,) = check_index({"format": FORMAT, "models": [record["entry"]]})["models"]
+            if address is None or address in record["places"]:
+                valid.append(entry)
         except (TypeError, KeyError, ValueError):
-            continue  # not written by this version: the hub will tell it again
-    return sound
+            continue  # another version wrote it: the hub has the entry
+    return valid
 
 
 def partial_file(digest):
-    """Where what has arrived of the file with this SHA-256 is kept."""
+    """The path of the partial download of the file with this SHA-256."""
     return root() / "partial" / f"{digest}.part"
 
 
 def index_file(address):
-    """Where the last index of the hub at `address` is kept."""
+    """The path of the cached index of the hub at `address`."""
     return root() / "indexes" / f"{hashlib.sha256(address.encode()).hexdigest()[:16]}.json"
 
 
@@ -125,8 +125,8 @@ def read_json(path):
     return value if isinstance(value, dict) else None
 
 
-def unreadable(path):
-    """Why a file of the cache that is there cannot be read, in words; None if it can, or is not there."""
+def read_fault(path):
+    """Why an existing file of the cache cannot be read, in words; None if it can, or does not exist."""
     try:
         with open(path, "rb"):
             return None
@@ -140,20 +140,20 @@ def unreadable(path):
 
 
 def write_json(path, value):
-    """Write a JSON file so that readers see the old one or the whole new one, and that the umask says who they are."""
+    """Write a JSON file, with the permissions of the umask, so that readers see the old one or the whole new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}-{os.getpid()}-{threading.get_ident()}")
+    temporary = path.with_name(f".{path.name}-{os.getpid()}-{threading.get_ident()}")
     try:
-        beside.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
-        give_name(beside, path)
+        temporary.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+        give_name(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(beside)
+            os.unlink(temporary)
         raise
 
 
 def give_name(partial, path):
-    """Put the whole and checked file `partial` at `path`, in one step that also holds after a loss of power."""
+    """Move the complete and checked file `partial` to `path`, in one step that survives a loss of power."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(partial, "rb+") as file:
         os.fsync(file.fileno())
@@ -161,49 +161,49 @@ def give_name(partial, path):
 
 
 @contextlib.contextmanager
-def locked(digest, what):
-    """Hold the lock of the file with this SHA-256, which the system frees when a process ends in whatever way."""
+def lock(digest, what):
+    """A context that holds the lock of the file with this SHA-256; the system frees it however the process ends."""
     path = root() / "locks" / f"{digest}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(path)
+    file_lock = filelock.FileLock(path)
     try:
-        lock.acquire(timeout=2)
+        file_lock.acquire(timeout=2)
     except filelock.Timeout:
         log.warning("waiting for another process, which downloads %s", what)
-        lock.acquire()
+        file_lock.acquire()
     try:
         yield
     finally:
-        lock.release()
+        file_lock.release()
 
 
 @contextlib.contextmanager
 def one_at_a_time(name, seconds=5.0):
-    """Let processes do the same thing one after the other, but none waits longer than this, or where it cannot lock."""
+    """A context for one process at a time; a process goes on without the lock after `seconds`, or if it cannot lock."""
     path = root() / "locks" / f"{name}.lock"
-    lock = filelock.FileLock(path, timeout=seconds)
+    file_lock = filelock.FileLock(path, timeout=seconds)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except OSError:  # filelock.Timeout is one, and so is what a cache raises that can only be read
+        file_lock.acquire()
+    except OSError:  # filelock.Timeout, or a read-only cache
         pass
     try:
         yield
     finally:
-        lock.release()
+        file_lock.release()
 
 
 @contextlib.contextmanager
-def writing():
-    """Tell what to do where the cache cannot be written."""
+def explain_write_errors():
+    """A context in which an `OSError` becomes a `HubError` that says what to do where the cache cannot be written."""
     try:
         yield
     except HubError:
         raise
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        mend = "free some space, and the download goes on from where it is" if full else "choose another one"
+        advice = "free some space, and the download goes on from where it is" if full else "choose another one"
         raise HubError(
-            f"the cache {root()} cannot be written: {error.strerror or error}. {mend[0].upper()}{mend[1:]}; "
+            f"the cache {root()} cannot be written: {error.strerror or error}. {advice[0].upper()}{advice[1:]}; "
             "SEQZOO_CACHE names the folder of the cache."
         ) from error

@@ -16,12 +16,12 @@ from zoo.hub.errors import HubError, Interrupted, Unreachable
 log = logging.getLogger("seqzoo.hub")
 ATTEMPTS = 5  # that bring nothing, one after the other, before the download is given up
 MOST_ATTEMPTS = 500  # in all
-RESTARTS = 2  # from the beginning, where the pieces of several answers do not make the file
-WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds before the second attempt, doubled before each further one; and at most
+RESTARTS = 2  # from the beginning, where the pieces of several answers do not fit together
+WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds before the second attempt, doubled before each further one, and their maximum
 
 
-def patiently(action, attempts=None):
-    """The result of `action()`, which is tried again after `Interrupted`.
+def retry(action, attempts=None):
+    """Call `action()` until it raises no `Interrupted`, and return its result.
 
     Raises:
         Unreachable: every attempt was in vain.
@@ -33,9 +33,9 @@ def patiently(action, attempts=None):
         try:
             return action()
         except Interrupted as error:
-            last = error
-    tried = f" after {attempts} attempts" if attempts > 1 else ""
-    raise Unreachable(f"given up{tried}: {last}") from last
+            failure = error
+    after = f" after {attempts} attempts" if attempts > 1 else ""
+    raise Unreachable(f"given up{after}: {failure}") from failure
 
 
 class Download:
@@ -45,7 +45,7 @@ class Download:
         place: the hub.
         path: the file's path in the hub.
         size, digest: its size and SHA-256 by the index.
-        report: called with the number of bytes that are there, whenever it changes.
+        report: called with the number of bytes that have arrived, whenever it changes.
     """
 
     def __init__(self, place, path, size, digest, report):
@@ -57,10 +57,10 @@ class Download:
         """Bring the file to `target`, unless another process does so meanwhile.
 
         Raises:
-            Unreachable: the hub cannot be reached; what has arrived is kept for the next call.
-            HubError: the hub has no such file, or gives other bytes; or the cache cannot be written.
+            Unreachable: the hub cannot be reached; the bytes that have arrived are kept for the next call.
+            HubError: the hub has no such file, or sends other bytes; or the cache cannot be written.
         """
-        with cache.writing(), cache.locked(self.digest, self.path):
+        with cache.explain_write_errors(), cache.lock(self.digest, self.path):
             if cache.fault(target, self.size, self.digest) is None:
                 return
             self.partial.parent.mkdir(parents=True, exist_ok=True)
@@ -70,69 +70,69 @@ class Download:
 
     def _complete(self):
         """Receive until the partial file has its size and its SHA-256."""
-        attempts, in_vain, restarts, have = 0, 0, 0, self._have()
-        whole = False  # whether it came in one answer
+        attempts, in_vain, restarts, received = 0, 0, 0, self._count_received()
+        in_one_answer = False  # whether one answer brought the whole file
         while True:
-            if have == self.size:
+            if received == self.size:
                 if self._sha256() == self.digest:
                     return
                 self._clear()
-                if whole or restarts == RESTARTS:
+                if in_one_answer or restarts == RESTARTS:
                     raise self._wrong_bytes()
                 restarts += 1  # the pieces of several answers do not fit: another file may lie there by now
-                have = self._have()
+                received = self._count_received()
             try:
-                self._receive(have)
-                whole, have = have == 0, self.size
+                self._receive(received)
+                in_one_answer, received = received == 0, self.size
                 continue
             except Interrupted as error:
-                last = error
-            before, have, whole = have, self._have(), False
-            in_vain = 0 if have > before else in_vain + 1
+                failure = error
+            before, received, in_one_answer = received, self._count_received(), False
+            in_vain = 0 if received > before else in_vain + 1
             attempts += 1
             if in_vain == ATTEMPTS or attempts == MOST_ATTEMPTS:
-                kept = f" {have:,} of {self.size:,} bytes are kept, and the next call goes on from there."
-                raise Unreachable(f"given up after {attempts} attempts: {last}{kept if have else ''}") from last
+                kept = f" {received:,} of {self.size:,} bytes are kept, and the next call goes on from there."
+                raise Unreachable(f"given up after {attempts} attempts: {failure}{kept * bool(received)}") from failure
             if in_vain:
                 time.sleep(min(LONGEST_WAIT, WAIT * 2 ** (in_vain - 1)))
 
-    def _receive(self, have):
+    def _receive(self, received):
         """Append what one answer brings; raises `Interrupted` unless it completes the file."""
-        known = cache.read_json(self.origin) or {}
-        validator = known.get("validator") if known.get("address") == self.place.address else None
-        with self.place.open(self.path, have, validator) as answer:
-            changed = validator and answer.validator and answer.validator != validator
-            if have and (answer.offset != have or changed):  # another file than that whose beginning is here
+        origin = cache.read_json(self.origin) or {}
+        validator = origin.get("validator") if origin.get("address") == self.place.address else None
+        with self.place.open(self.path, received, validator) as answer:
+            has_changed = validator and answer.validator and answer.validator != validator
+            if received and (answer.offset != received or has_changed):  # not the file whose beginning is here
                 self._clear()
                 if answer.offset != 0:
                     raise Interrupted(f"{self.path} of {self.place.address} has changed meanwhile.")
-                have = 0
-            elif not have and answer.offset:
+                received = 0
+            elif not received and answer.offset:
                 raise Interrupted(f"{self.place.address} sent another part of {self.path} than it was asked for.")
             cache.write_json(self.origin, {"address": self.place.address, "validator": answer.validator})
             with open(self.partial, "ab") as file:
-                while have < self.size:
-                    block = answer.read(min(cache.BLOCK, self.size - have))
+                while received < self.size:
+                    block = answer.read(min(cache.BLOCK, self.size - received))
                     if not block:
                         raise Interrupted(
-                            f"{self.place.address} ended {self.path} after {have:,} of {self.size:,} bytes."
+                            f"{self.place.address} ended {self.path} after {received:,} of {self.size:,} bytes."
                         )
                     file.write(block)
-                    have += len(block)
-                    self.report(have)
+                    received += len(block)
+                    self.report(received)
 
-    def _have(self):
-        """The number of bytes that are there; a partial file that is too long is removed."""
+    def _count_received(self):
+        """The number of bytes that have arrived; a partial file that is too long is removed."""
         try:
-            have = self.partial.stat().st_size
+            received = self.partial.stat().st_size
         except FileNotFoundError:
-            have = 0
+            received = 0
             self.partial.touch()
-        if have > self.size:
+        if received > self.size:
             self._clear()
-            have = 0
-        self.report(have)
-        return have
+            received = 0
+        self.report(received)
+        return received
 
     def _clear(self):
         with contextlib.suppress(FileNotFoundError):
@@ -142,12 +142,12 @@ class Download:
 
     def _sha256(self):
         with open(self.partial, "rb") as file:
-            self.found = hashlib.file_digest(file, "sha256").hexdigest()
-        return self.found
+            self.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        return self.sha256
 
     def _wrong_bytes(self):
         return HubError(
             f"{self.place.address} gave other bytes for {self.path} than its index promises: expected SHA-256 "
-            f"{self.digest}, received {self.found}. They were removed and nothing was used. Tell the hub's owner; "
+            f"{self.digest}, received {self.sha256}. They were removed and nothing was used. Tell the hub's owner; "
             "`seqzoo hub validate` checks a hub in a folder."
         )

@@ -2,7 +2,7 @@
 
 
 class HubError(OSError):
-    """A hub, or the cache, does not give what its index promises; the message says what to do."""
+    """A hub, or the cache, does not have what its index promises; the message says what to do."""
 
 
 class Unreachable(HubError):
@@ -10,7 +10,7 @@ class Unreachable(HubError):
 
 
 class Untrusted(HubError):
-    """The index of a hub is not one that a trusted key signed, or is not the newest that it could be."""
+    """No trusted key signed the index of a hub, or the index may not be the newest."""
 
 
 class Interrupted(Unreachable):

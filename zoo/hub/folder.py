@@ -1,4 +1,4 @@
-"""A hub in a folder, and `Answer`, which every kind of hub gives."""
+"""A hub in a folder, and `Answer`, which `open` of every kind of hub returns."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ class Answer:
     validator: str | None = None
 
     def read(self, most):
-        """At most `most` bytes, fewer if no more are there yet; b"" at the end."""
+        """At most `most` bytes, fewer if no more have arrived; b"" at the end."""
         try:
             return self.file.read(most)
         except HubError:
@@ -43,8 +43,8 @@ class Folder:
 
     Args:
         path: the folder with `index.json`.
-        address: how messages and the cache call it; the path if it is not given.
-        own: it belongs to this installation, so its files are used where they lie and are not copied.
+        address: its name in messages and in the cache; by default the path.
+        own: whether it belongs to this installation, so that its files are used in place and not copied.
     """
 
     remote = False

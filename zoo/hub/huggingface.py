@@ -2,8 +2,8 @@
 
 A revision is a branch, a tag or a commit, which never changes; without one it is the branch main.
 
-That library keeps a cache of its own and does not compare hashes. So what it gives counts as what a server gives: the
-file is copied into the cache of seqzoo, and has its name there only if its bytes have the SHA-256 of the index.
+That library has a cache of its own and does not compare hashes. So its files are treated like those of a server: each
+is copied into the cache of seqzoo, and has its name there only if its bytes have the SHA-256 of the index.
 """
 
 import os
@@ -33,18 +33,18 @@ class HuggingFace:
 
     def read(self, path, most):
         """At most `most` + 1 bytes of a file."""
-        return self._local(path).read(os.path.basename(path), most)
+        return self._download(path).read(os.path.basename(path), most)
 
     def open(self, path, start=0, validator=None):
         """The file `path` of the hub from byte `start` on, as `zoo.hub.folder.Folder.open`."""
-        return self._local(path).open(os.path.basename(path), start)
+        return self._download(path).open(os.path.basename(path), start)
 
-    def _local(self, path):
+    def _download(self, path):
         try:
             from huggingface_hub import hf_hub_download
         except ImportError as error:
-            needed = f"{self.address} is read with huggingface_hub: pip install 'seqzoo[huggingface]'"
-            raise ImportError(needed, name="huggingface_hub") from error
+            message = f"{self.address} is read with huggingface_hub: pip install 'seqzoo[huggingface]'"
+            raise ImportError(message, name="huggingface_hub") from error
         inside = f"{self.folder}/{path}" if self.folder else path
         try:
             local = Path(hf_hub_download(repo_id=self.repository, filename=inside, revision=self.revision))

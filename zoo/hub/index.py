@@ -1,7 +1,7 @@
 """The index of a hub: which models it has, and of each version the files with their sizes and SHA-256.
 
-An index is read as a whole or refused as a whole: a hub with one entry that does not hold is a hub that somebody has to
-mend. Keys that this version does not know are left alone. `python -m zoo.hub.index` prints its JSON Schema, which is
+An index is read as a whole or refused as a whole: a hub with one invalid entry is a hub that somebody has to mend. Keys
+that this version does not know are ignored. `python -m zoo.hub.index` prints its JSON Schema, which is
 stored in docs/index.schema.json.
 """
 
@@ -48,7 +48,7 @@ MONTH, HOUR = "(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])", "(?:[01][0-9]|2[0-
 Time = text("a time in UTC such as 2026-11-25T15:00:00.000000Z", f"20[0-9]{{2}}-{MONTH}T{HOUR}[.][0-9]{{6}}Z")
 Count = whole(what="a whole number of at least 0")
 Size = whole(0, 2**36, "a whole number of bytes, at most 64 GiB")
-# msgspec 0.22 writes beyond its memory where a union holds a list and a text with a pattern: `checked` looks at these.
+# msgspec 0.22 writes beyond its memory where a union holds a list and a text with a pattern: `check_index` does these.
 Numbers = Annotated[list[float], Meta(max_length=1000)]
 Score = Annotated[
     float | bool | None | str | Numbers,
@@ -140,11 +140,11 @@ def parse(content):
         index = documents.parse(content)
     except ValueError as error:
         raise Mismatch(f"the index must be JSON; received {content[:40]!r}, and reading it failed: {error}") from None
-    return checked(index)
+    return check_index(index)
 
 
-def checked(index):
-    """The index, after a check against the schema and of what a schema cannot say.
+def check_index(index):
+    """Check an index against its schema and against what a schema cannot say, and return it.
 
     Raises:
         Mismatch: it does not fit, has a version of a model twice, or an entry of it does not agree with itself.
@@ -155,12 +155,12 @@ def checked(index):
             datetime.datetime.fromisoformat(index["signed"]["date"])
         except ValueError:
             raise mismatch("index.signed.date", "a day of the calendar", index["signed"]["date"]) from None
-    seen = set()
+    titles = set()
     for number, entry in enumerate(index["models"]):
         place = f"models[{number}] ({title(entry)})"
-        if title(entry) in seen:
+        if title(entry) in titles:
             raise Mismatch(f"{place} occurs twice; a version is published once and never changed")
-        seen.add(title(entry))
+        titles.add(title(entry))
         texts = {"data_licence": (entry["data_licence"], Licence)}
         texts |= {f"scores.{name}": (score, Text) for name, score in entry["scores"].items()}
         for key, (value, form) in texts.items():
@@ -212,11 +212,11 @@ def choose(entries, name, version=None):
     """The entry of a name among `entries`: of this version, or else the newest that is not withdrawn; or None.
 
     A version that is asked for by its number is given even if it was withdrawn. If every version was withdrawn, the
-    newest of them stands for the name, so that its reason can be told.
+    newest of them is returned, so that a message can give its reason.
     """
-    named = [each for each in entries if each["name"] == name and version in (None, each["version"])]
-    kept = [each for each in named if each["withdrawn"] is None]
-    return max(kept or named, key=lambda each: each["version"], default=None)
+    versions = [each for each in entries if each["name"] == name and version in (None, each["version"])]
+    available = [each for each in versions if each["withdrawn"] is None]
+    return max(available or versions, key=lambda each: each["version"], default=None)
 
 
 def nearest(name, names):
@@ -225,7 +225,7 @@ def nearest(name, names):
 
 
 def run_files(entry, precision=None):
-    """The names of the files that a run with no options needs: manifest, tokenizers and the graph that answers.
+    """The names of the files that a run without options needs: manifest, tokenizers and the graph that answers.
 
     Args:
         entry: an entry.
@@ -233,10 +233,10 @@ def run_files(entry, precision=None):
     """
     forms = {name: f"{name.removesuffix('.onnx')}.int8.onnx" for name in ("model.onnx", "greedy.onnx")}
     graph = next((name for name in forms if {name, forms[name]} & entry["files"].keys()), None)
-    light = forms.get(graph)
-    wanted = entry["int8"] is True or graph not in entry["files"] if precision is None else precision == "int8"
-    if light in entry["files"] and wanted:
-        graph = light
+    int8_graph = forms.get(graph)
+    prefers_int8 = entry["int8"] is True or graph not in entry["files"] if precision is None else precision == "int8"
+    if int8_graph in entry["files"] and prefers_int8:
+        graph = int8_graph
     spm = sorted(name for name in entry["files"] if name.endswith(".spm") and "/" not in name)
     return [MANIFEST, *spm, *([graph] if graph else [])]
 

@@ -1,4 +1,4 @@
-"""Whether a `.keras` file is safe to be loaded, told from its bytes: nothing of it is executed, and little is read.
+"""Checks from its bytes whether a `.keras` file is safe to load: nothing of it is executed, and little is read.
 
 A `.keras` file is a zip of `config.json`, which names the classes to build, `metadata.json` and `model.weights.h5`.
 Keras builds whatever class the configuration names, and imports its module. So each class must be one of Keras' or of
@@ -39,7 +39,7 @@ HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 class UnsafeError(ValueError):
-    """The file is none that a model of the zoo was written to; it was not loaded."""
+    """The file is not a model that the zoo could have written, so it was not loaded."""
 
 
 def check_keras(path, modules=None):
@@ -47,8 +47,8 @@ def check_keras(path, modules=None):
 
     Args:
         path: the file.
-        modules: names of further packages whose classes it may have, for layers of one's own; by default those of
-            `registered`.
+        modules: names of further packages whose classes it may have, for layers of one's own; by default
+            `layer_packages()`.
 
     Raises:
         UnsafeError: the message says what is wrong.
@@ -60,28 +60,28 @@ def check_keras(path, modules=None):
             raise UnsafeError("it is no regular file")
         with zipfile.ZipFile(path) as archive:
             _check_members(archive.infolist(), status.st_size)
-            config = _read(archive, "config.json")
-            _read(archive, "metadata.json")
+            config = _read_json(archive, "config.json")
+            _read_json(archive, "metadata.json")
             with archive.open("model.weights.h5") as weights:
                 if weights.read(len(HDF5)) != HDF5:
                     raise UnsafeError("model.weights.h5 is no HDF5 file")
                 weights.seek(0)
                 _check_arrays(weights, status.st_size)
-        _check_config(config, (*TOP, *(registered() if modules is None else modules)))
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:  # what zipfile raises: the
-        # second is a compression that it does not know, the third a password
+        _check_config(config, (*TOP, *(layer_packages() if modules is None else modules)))
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        # From zipfile: NotImplementedError is an unknown compression, RuntimeError a password.
         raise UnsafeError(_describe_fault(path, f"it is no sound zip file: {error}")) from error
     except UnsafeError as error:
         raise UnsafeError(_describe_fault(path, error)) from None
 
 
-def registered():
+def layer_packages():
     """The packages whose layers may be in a file: those that have registered classes with Keras in this process, and
-    those that are installed to bring layers to the zoo, which register theirs as soon as Keras is imported."""
+    installed plug-ins with layers for the zoo, which register them as soon as Keras is imported."""
     keras = sys.modules.get("keras")
     names = keras.saving.get_custom_objects() if keras else ()
-    installed = {point.module.partition(".")[0] for point in metadata.entry_points(group=LAYERS)}
-    return {name.partition(">")[0] for name in names if ">" in name} | installed
+    plugins = {point.module.partition(".")[0] for point in metadata.entry_points(group=LAYERS)}
+    return {name.partition(">")[0] for name in names if ">" in name} | plugins
 
 
 def _describe_fault(path, why):
@@ -124,20 +124,20 @@ def _check_arrays(weights, size):
     try:
         with h5py.File(io.BytesIO(weights.read())) as file:
             file.visititems(add)
-    except (OSError, RuntimeError, ValueError, TypeError):  # h5py cannot read it, and so Keras will say what it is
+    except (OSError, RuntimeError, ValueError, TypeError):  # h5py cannot read it, and Keras will say why
         return
     if total > RATIO * size + 2**16:
         raise UnsafeError(f"model.weights.h5 says that its {size:,} bytes become {total:,}, which is too many")
 
 
-def _read(archive, name):
+def _read_json(archive, name):
     try:
         return json.loads(archive.read(name).decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise UnsafeError(f"{name} is no JSON: {error}") from None
 
 
-def _check_config(config, allowed):
+def _check_config(config, packages):
     """Refuse a configuration that names what is not a class of an allowed module."""
     if not isinstance(config, dict) or "class_name" not in config:
         raise UnsafeError("config.json names no class")
@@ -147,16 +147,16 @@ def _check_config(config, allowed):
         if isinstance(value, list):
             waiting += value
         elif isinstance(value, dict):
-            _check_named(value, allowed)
+            _check_class(value, packages)
             waiting += value.values()
 
 
-def _check_named(value, allowed):
+def _check_class(value, packages):
     name, module = value.get("class_name"), value.get("module")
     if name is None and module is None:
         return
-    registered = value.get("registered_name")
-    texts = [each for each in (name, module, registered) if each is not None]
+    registered_name = value.get("registered_name")
+    texts = [each for each in (name, module, registered_name) if each is not None]
     if not all(isinstance(each, str) for each in texts):
         raise UnsafeError("config.json has the name of a class that is no text")
     for each in texts:
@@ -168,12 +168,12 @@ def _check_named(value, allowed):
         if module not in (None, "builtins") and not (module or "").startswith(FUNCTIONS):
             raise UnsafeError(f"config.json asks for a function of {module!r}")
         return
-    package = (registered or "").partition(">")[0] if ">" in (registered or "") else None
+    package = (registered_name or "").partition(">")[0] if ">" in (registered_name or "") else None
     top = module.partition(".")[0] if module else None
-    if top is None and package is None and registered is None:
+    if top is None and package is None and registered_name is None:
         raise UnsafeError(f"config.json asks for {name!r} and does not say of which module")
     for each in filter(None, (top, package)):
-        if each not in allowed:
+        if each not in packages:
             raise UnsafeError(f"config.json asks for {name!r} of {each!r}, which is neither Keras' nor the zoo's")
     if top == "builtins" or (module or "").startswith(NO_LAYERS):
         if name not in ("dict", "tuple", "slice", "NoneType"):

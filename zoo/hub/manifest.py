@@ -1,7 +1,7 @@
-"""The manifest of a version, as far as a hub has to know it: what it says it is, and which graph answers.
+"""What a hub reads in the manifest of a version: its name and number, and the weights of a graph.
 
-The manifest is the one file that says the name and the version of what it describes, and it is among the files that a
-signature is over. So an index that gives a version another name, or another number, is found by it.
+The manifest is the one file that has the name and the number of the version that it describes, and signatures cover it.
+So it exposes an index that gives a version another name or number.
 """
 
 import json
@@ -14,9 +14,9 @@ MOST_BYTES = 2**24
 
 
 def read(folder):
-    """The manifest in a folder, a dict, as it stands there; an empty one where it does not hold.
+    """The manifest in a folder, a dict, without a check of its content; an empty one where it is no JSON object.
 
-    One that does not hold is refused by whoever opens the artefact.
+    `serving.Runtime` refuses an invalid one when it opens the artefact.
     """
     try:
         with open_regular(folder / MANIFEST) as file:
@@ -41,10 +41,10 @@ def check_title(folder, entry):
         HubError: the manifest has another name or number.
     """
     manifest = read(folder)
-    said = {key: manifest.get(key, entry[key]) for key in ("name", "version")}
-    if said != {key: entry[key] for key in said}:
+    stated = {key: manifest.get(key, entry[key]) for key in ("name", "version")}
+    if stated != {key: entry[key] for key in stated}:
         raise HubError(
-            f"the files of {title(entry)} are those of {title(said)}, as their manifest says: somebody gave them "
+            f"the files of {title(entry)} are those of {title(stated)}, as their manifest says: somebody gave them "
             "another place in the index. They are not used. Tell the hub's owner; `seqzoo hub validate` checks a hub "
             "in a folder."
         )

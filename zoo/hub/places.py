@@ -15,10 +15,10 @@ from pathlib import Path
 
 from zoo.core.documents import Mismatch
 from zoo.hub import cache, trust
-from zoo.hub.download import patiently
+from zoo.hub.download import retry
 from zoo.hub.errors import HubError, Unreachable, Untrusted
 from zoo.hub.folder import Folder
-from zoo.hub.index import INDEX, MOST_BYTES, checked, parse
+from zoo.hub.index import INDEX, MOST_BYTES, check_index, parse
 
 GROUP = "seqzoo_models"
 log = logging.getLogger("seqzoo.hub")
@@ -31,7 +31,7 @@ def place(address):
     """The hub at an address.
 
     Raises:
-        ValueError: it is no address of a kind that is known.
+        ValueError: it is no address of a known kind.
     """
     kind, mark, rest = address.partition("://")
     if not mark:
@@ -60,25 +60,25 @@ def places():
     Raises:
         ValueError: SEQZOO_HUB holds something that is no address.
     """
-    given = [address.strip() for address in os.environ.get("SEQZOO_HUB", "").split(",")]
-    installed = [Folder(path, own=True) for path in packaged()]
-    if any(given):
-        return [place(address) for address in given if address] + installed
+    addresses = [address.strip() for address in os.environ.get("SEQZOO_HUB", "").split(",")]
+    installed = [Folder(path, own=True) for path in installed_hubs()]
+    if any(addresses):
+        return [place(address) for address in addresses if address] + installed
     own = [Path(__file__).parents[2] / "hub", Path(__file__).parent / "bundled"]
     folders = [Folder(path, own=True) for path in own if (path / INDEX).is_file()]
-    address = recorded()
+    address = recorded_address()
     return folders + installed + ([place(address)] if address else [])
 
 
-def recorded():
+def recorded_address():
     """The address that was recorded when this package was built; "" in a checkout."""
     return resources.files("zoo.hub").joinpath("address.txt").read_text(encoding="utf-8").strip()
 
 
-def unplaced():
-    """The names of the models of the hub beside which this package was built, where nobody says where that hub is."""
-    given = [address for address in os.environ.get("SEQZOO_HUB", "").split(",") if address.strip()]
-    if given or recorded() or not SNAPSHOT.is_file():
+def unlocated_models():
+    """The names of the models of the hub beside which this package was built, if the address of that hub is unknown."""
+    addresses = [address for address in os.environ.get("SEQZOO_HUB", "").split(",") if address.strip()]
+    if addresses or recorded_address() or not SNAPSHOT.is_file():
         return []
     return sorted({each["name"] for each in parse(SNAPSHOT.read_bytes())["models"] if each["withdrawn"] is None})
 
@@ -88,54 +88,54 @@ def is_offline(offline=None):
     return os.environ.get("SEQZOO_OFFLINE", "") not in ("", "0") if offline is None else offline
 
 
+def read_entries(hub, offline=False, fresh=FRESH):
+    """The entries in the index of a hub; arguments and errors are those of `read_index`."""
+    return read_index(hub, offline, fresh)["models"]
+
+
 def read_index(hub, offline=False, fresh=FRESH):
-    """The entries of a hub, as of `whole_index`."""
-    return whole_index(hub, offline, fresh)["models"]
-
-
-def whole_index(hub, offline=False, fresh=FRESH):
-    """The index of a hub. The last one of a hub on the network is kept and serves again.
+    """The index of a hub. The last one of a hub on the network is cached and used again.
 
     Args:
         hub: one of `places()`.
-        offline: do not use the network, however old the kept index is.
-        fresh: seconds for which a kept index counts as new.
+        offline: do not use the network, however old the cached index is.
+        fresh: seconds for which a cached index counts as new.
 
     Raises:
-        Unreachable: the hub cannot be reached, or may not be, and no index of it was kept.
-        Untrusted: SEQZOO_HUB_KEYS asks for a signature, and it has none that holds (`zoo.hub.trust`).
-        HubError: it has no index, or one that does not hold.
+        Unreachable: the hub cannot be reached, or may not be, and no index of it is cached.
+        Untrusted: SEQZOO_HUB_KEYS asks for a signature, and it has no valid one (`zoo.hub.trust`).
+        HubError: it has no index, or an invalid one.
     """
     if not hub.remote:
-        return _read(hub)
-    kept, read, missing = _read_kept(hub)
-    if kept is None and hub.address == recorded():
-        kept, read = _packaged(hub)
-    if kept is not None and (offline or abs(time.time() - read) < fresh):
-        return kept
+        return _request_index(hub)
+    cached, read_at, missing = _read_cached(hub)
+    if cached is None and hub.address == recorded_address():
+        cached, read_at = _read_snapshot(hub)
+    if cached is not None and (offline or abs(time.time() - read_at) < fresh):
+        return cached
     if offline:
         raise Unreachable(f"{hub.address} is not asked, because this process is offline, and {missing}")
     with cache.one_at_a_time(cache.index_file(hub.address).stem):
-        newer, when, _ = _read_kept(hub)
-        if newer is not None and when > read:  # another process has read it meanwhile
-            return newer
+        newest, newest_read_at, _ = _read_cached(hub)
+        if newest is not None and newest_read_at > read_at:  # another process has read it meanwhile
+            return newest
         try:
-            index = patiently(lambda: _read(hub), attempts=3 if kept is None else 1)
+            index = retry(lambda: _request_index(hub), attempts=3 if cached is None else 1)
         except HubError as error:
-            if kept is None or isinstance(error, Untrusted):
+            if cached is None or isinstance(error, Untrusted):
                 raise
-            day = time.strftime("%Y-%m-%d %H:%M", time.localtime(read))
+            day = time.strftime("%Y-%m-%d %H:%M", time.localtime(read_at))
             log.warning("%s does not answer; its index of %s is used. %s", hub.address, day, error)
-            return kept
-        known = {"address": hub.address, "read": time.time(), "index": index}
+            return cached
+        record = {"address": hub.address, "read": time.time(), "index": index}
         try:
-            cache.write_json(cache.index_file(hub.address), known)
+            cache.write_json(cache.index_file(hub.address), record)
         except OSError:
             log.info("the index of %s is not kept, because the cache cannot be written", hub.address)
         return index
 
 
-def _read(hub):
+def _request_index(hub):
     content = hub.read(INDEX, MOST_BYTES)
     try:
         index = parse(content)
@@ -145,24 +145,24 @@ def _read(hub):
     return index
 
 
-def _read_kept(hub):
-    """`(index, seconds since 1970, "")` of the last index of a hub; `(None, 0, why there is none)`."""
+def _read_cached(hub):
+    """`(index, seconds since 1970, "")` of the cached index of a hub; `(None, 0, why there is none)`."""
     path = cache.index_file(hub.address)
-    known = cache.read_json(path)
+    record = cache.read_json(path)
     try:
-        index, read = checked(known["index"]), float(known["read"])
+        index, read_at = check_index(record["index"]), float(record["read"])
         trust.check(hub, index)
-        return index, read, ""
+        return index, read_at, ""
     except Untrusted as error:
         return None, 0.0, str(error)
     except (TypeError, KeyError, ValueError):
-        fault = cache.unreadable(path)
+        fault = cache.read_fault(path)
         return None, 0.0, f"the index of it that was kept, {fault}" if fault else "no index of it was kept"
 
 
-def _packaged(hub):
-    """`(index, seconds since 1970)` of what came with this package: the hub's index on the day of the build, so it is
-    never fresh; `(None, 0)` where there is none."""
+def _read_snapshot(hub):
+    """`(index, seconds since 1970)` of the index that came with this package, the hub's on the day of the build; it is
+    never fresh. `(None, 0)` where there is none."""
     if not SNAPSHOT.is_file():
         return None, 0.0
     index = parse(SNAPSHOT.read_bytes())
@@ -173,7 +173,7 @@ def _packaged(hub):
     return index, SNAPSHOT.stat().st_mtime - FRESH
 
 
-def packaged():
+def installed_hubs():
     """The folders of the hubs that pip has installed, by the names of their models (`seqzoo hub package`).
 
     A package is found by its entry point without being imported: nothing of it is executed.

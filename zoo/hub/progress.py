@@ -13,37 +13,37 @@ class Progress:
     Args:
         title: what is downloaded.
         total: bytes of all files.
-        shown: called as `shown(bytes that are there, total)`; None draws a bar if standard error is a terminal, and
-            False shows nothing.
+        callback: called as `callback(bytes that are there, total)`; None draws a bar if standard error is a terminal,
+            and False shows nothing.
     """
 
-    def __init__(self, title, total, shown=None):
+    def __init__(self, title, total, callback=None):
         self.title, self.total = title, total
-        self.draws = shown is None and sys.stderr is not None and sys.stderr.isatty()
-        self.shown = shown or (self._draw if self.draws else None)
+        self.draws = callback is None and sys.stderr is not None and sys.stderr.isatty()
+        self.callback = callback or (self._draw if self.draws else None)
         self.before = self.now = 0  # bytes of the files that are complete, and of the present one
-        self.drawn = 0.0
+        self.last_drawn = 0.0
 
-    def of(self, size):
+    def begin_file(self, size):
         """A function for the next file, of `size` bytes, which takes the number of bytes that are there."""
         self.before, self.now = self.before + self.now, 0
 
         def report(have):
             self.now = min(have, size)
-            if self.shown:
-                self.shown(self.before + self.now, self.total)
+            if self.callback:
+                self.callback(self.before + self.now, self.total)
 
         return report
 
     def _draw(self, have, total):
-        if time.monotonic() - self.drawn < PAUSE and have < total:
+        if time.monotonic() - self.last_drawn < PAUSE and have < total:
             return
-        self.drawn = time.monotonic()
+        self.last_drawn = time.monotonic()
         full = WIDTH * have // max(1, total)
         bar = "#" * full + "." * (WIDTH - full)
         print(f"\r{self.title} [{bar}] {have / 1e6:.1f} of {total / 1e6:.1f} MB", end="", file=sys.stderr, flush=True)
 
     def end(self):
         """End the line of the bar."""
-        if self.draws and self.drawn:
+        if self.draws and self.last_drawn:
             print(file=sys.stderr)

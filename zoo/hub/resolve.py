@@ -1,4 +1,4 @@
-"""From the name of a model to its files: which hub has it, and what of it is in the cache."""
+"""From the name of a model to its files: which hub has it, and which files are in the cache."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ from zoo.hub.errors import HubError, Unreachable
 from zoo.hub.index import MANIFEST, Entry, choose, nearest, run_files, split, title
 from zoo.hub.keras_file import check_keras
 from zoo.hub.manifest import check_title, read as read_manifest, weights_of
-from zoo.hub.places import is_offline, places, read_index, unplaced
+from zoo.hub.places import is_offline, places, read_entries, unlocated_models
 from zoo.hub.progress import Progress
 
 log = logging.getLogger("seqzoo.hub")
@@ -45,83 +45,83 @@ def find(name: str, version: int | None = None, *, offline: bool | None = None) 
         offline: whether the network may not be used; None asks SEQZOO_OFFLINE.
 
     Raises:
-        ValueError: no hub has it; the message has the nearest names and says where was looked.
+        ValueError: no hub has it; the message has the nearest names and lists the hubs.
         HubError: no hub has it, and some of them could not be asked.
     """
     name, number = split(name)
     version, offline = number if version is None else version, is_offline(offline)
-    failed, known, looked = [], [], []
+    errors, known_entries, addresses = [], [], []
     for place in places():
-        looked.append(place.address)
+        addresses.append(place.address)
         entries = []
         try:
             entries = _entries(place, name, version, offline)
         except HubError as error:
-            failed.append(error)
-            entries = _remembered(place)
+            errors.append(error)
+            entries = _cached_entries(place)
         entry = choose(entries, name, version)
         if entry:
-            for error in failed:
+            for error in errors:
                 log.warning("%s", error)
             return _check_withdrawn(Found(entry, place, offline), version)
-        known += entries
-    raise _unknown(name, version, known, looked, failed)
+        known_entries += entries
+    raise _unknown(name, version, known_entries, addresses, errors)
 
 
 def _entries(place, name, version, offline):
     """The entries of a hub, without the network if they answer the question: a version never changes."""
     if place.remote and version is not None and not offline:
-        for entries in (_kept_index(place), _remembered(place)):
+        for entries in (_entries_of_cached_index(place), _cached_entries(place)):
             if choose(entries, name, version):
                 return entries
-    entries = read_index(place, offline)
+    entries = read_entries(place, offline)
     if place.remote and not offline and not choose(entries, name, version):
-        entries = read_index(place, offline, fresh=0)  # published since the index was kept
+        entries = read_entries(place, offline, fresh=0)  # published since the index was kept
     return entries
 
 
-def _kept_index(place):
+def _entries_of_cached_index(place):
     try:
-        return read_index(place, offline=True)
+        return read_entries(place, offline=True)
     except Unreachable:
         return []
 
 
-def _remembered(place):
-    """The entries that a hub has given before; where indexes must be signed, none counts that stands outside of one."""
+def _cached_entries(place):
+    """The entries that the cache has from a hub; none where indexes must be signed: these are unsigned."""
     return [] if trust.keys() else cache.entries(place.address)
 
 
-def _check_withdrawn(found, version):
-    reason = found.entry["withdrawn"]
+def _check_withdrawn(model, version):
+    reason = model.entry["withdrawn"]
     if reason is not None and version is None:
         raise ValueError(
-            f"every version of {found.entry['name']!r} at {found.place.address} is withdrawn; the newest, "
-            f"{title(found.entry)}, because: {reason} Ask for {title(found.entry)!r} to use it nevertheless."
+            f"every version of {model.entry['name']!r} at {model.place.address} is withdrawn; the newest, "
+            f"{title(model.entry)}, because: {reason} Ask for {title(model.entry)!r} to use it nevertheless."
         )
     if reason is not None:
-        log.warning("%s was withdrawn: %s", title(found.entry), reason)
-    return found
+        log.warning("%s was withdrawn: %s", title(model.entry), reason)
+    return model
 
 
-def _unknown(name, version, known, looked, failed):
-    asked = name if version is None else f"{name}@{version}"
-    if failed:
+def _unknown(name, version, entries, addresses, errors):
+    wanted = name if version is None else f"{name}@{version}"
+    if errors:
         return HubError(
-            f"the model {asked!r} was not found. " + " ".join(f"{str(each).rstrip('.')}." for each in failed)
+            f"the model {wanted!r} was not found. " + " ".join(f"{str(each).rstrip('.')}." for each in errors)
         )
-    versions = sorted(each["version"] for each in known if each["name"] == name)
-    near = nearest(name, [each["name"] for each in known])
+    versions = sorted(each["version"] for each in entries if each["name"] == name)
+    near = nearest(name, [each["name"] for each in entries])
     if versions:
         hint = f"it has the version{'s' if len(versions) > 1 else ''} {', '.join(map(str, versions))}"
-    elif name in unplaced():
+    elif name in unlocated_models():
         hint = "it is in seqzoo's own hub, whose address is not known here: set SEQZOO_HUB to its folder or address"
     elif near:
         hint = f"did you mean {' or '.join(map(repr, near))}?"
     else:
-        hint = "`seqzoo list` shows the models that are there" if known else "there is none at all"
-    where = f"looked in {', '.join(looked)}; {hint}" if looked else "no hub is known; SEQZOO_HUB names one"
-    return ValueError(f"there is no model {asked!r}: {where}")
+        hint = "`seqzoo list` shows the models that are there" if entries else "there is none at all"
+    where = f"looked in {', '.join(addresses)}; {hint}" if addresses else "no hub is known; SEQZOO_HUB names one"
+    return ValueError(f"there is no model {wanted!r}: {where}")
 
 
 def fetch(
@@ -157,19 +157,19 @@ def fetch(
 
 
 def default_files(found: Found, precision: Literal["float32", "int8"] | None = None) -> list[str]:
-    """The files that a run with no options needs, by the manifest, which must be there already."""
-    entry, chosen = found.entry, run_files(found.entry, precision)
+    """The files that a run without options needs, by the manifest, which must have been fetched."""
+    entry, files = found.entry, run_files(found.entry, precision)
     manifest = read_manifest(found.folder)
     try:
         graph = manifest.get("generation", {}).get(str(manifest.get("default_beam")))
         graph = graph or manifest.get("graphs", {}).get(entry["kind"], "")
         forms = [name for name in (graph, f"{graph.removesuffix('.onnx')}.int8.onnx") if name in entry["files"]]
     except (AttributeError, TypeError):
-        return chosen
+        return files
     if not forms:
-        return chosen
+        return files
     graph = forms[-1 if (entry["int8"] is True if precision is None else precision == "int8") else 0]
-    return [*(name for name in chosen if not name.endswith(".onnx")), graph, *weights_of(manifest, graph)]
+    return [*(name for name in files if not name.endswith(".onnx")), graph, *weights_of(manifest, graph)]
 
 
 def bring(
@@ -196,35 +196,35 @@ def bring(
     return home
 
 
-def _download(found, faults, progress):
-    entry, home = found.entry, found.folder
-    said = ", ".join(f"{name} ({fault})" for name, fault in faults.items())
-    if found.place.own:
-        raise HubError(f"{home} is damaged: {said}. Install seqzoo again, or restore the hub of the checkout.")
-    if found.offline and found.place.remote:
+def _download(model, faults, progress):
+    entry, home = model.entry, model.folder
+    details = ", ".join(f"{name} ({fault})" for name, fault in faults.items())
+    if model.place.own:
+        raise HubError(f"{home} is damaged: {details}. Install seqzoo again, or restore the hub of the checkout.")
+    if model.offline and model.place.remote:
         some = "" if MANIFEST in faults else f" --files {' '.join(faults)}"
         raise Unreachable(
             f"this process is offline (SEQZOO_OFFLINE or --offline), and the cache lacks files of {title(entry)}: "
-            f"{said}. Run `seqzoo hub fetch {title(entry)}{some}` with a network first."
+            f"{details}. Run `seqzoo hub fetch {title(entry)}{some}` with a network first."
         )
     damaged = [name for name, fault in faults.items() if fault != "missing"]
     if damaged:
-        log.warning("%s in the cache is damaged and is downloaded again: %s", title(entry), said)
+        log.warning("%s in the cache is damaged and is downloaded again: %s", title(entry), details)
     total = sum(entry["bytes"][name] for name in faults)
     _check_room(entry, faults)
-    shown = Progress(" ".join([title(entry), *faults] if len(faults) == 1 else [title(entry)]), total, progress)
+    bar = Progress(" ".join([title(entry), *faults] if len(faults) == 1 else [title(entry)]), total, progress)
     try:
         for name in faults:
             size = entry["bytes"][name]
             path = f"{entry['name']}/{entry['version']}/{name}"
-            Download(found.place, path, size, entry["files"][name], shown.of(size)).to(home / name)
+            Download(model.place, path, size, entry["files"][name], bar.begin_file(size)).to(home / name)
     finally:
-        shown.end()
+        bar.end()
 
 
 def _check_room(entry, files):
-    """Refuse a download for which the disk is too small; what has arrived of a file already needs no more room."""
-    missing = sum(entry["bytes"][name] - _arrived(entry, name) for name in files)
+    """Refuse a download for which the disk is too small; the part of a file that has arrived needs no more room."""
+    missing = sum(entry["bytes"][name] - _received_bytes(entry, name) for name in files)
     above = next(path for path in (cache.root(), *cache.root().parents) if path.exists())
     free = shutil.disk_usage(above).free
     if missing > free:
@@ -234,7 +234,7 @@ def _check_room(entry, files):
         )
 
 
-def _arrived(entry, name):
+def _received_bytes(entry, name):
     try:
         return min(entry["bytes"][name], cache.partial_file(entry["files"][name]).stat().st_size)
     except OSError:
@@ -285,10 +285,10 @@ def load(name: str | os.PathLike[str]) -> Any:
     try:
         import keras
     except ImportError as error:
-        needed = (
+        message = (
             "zoo.load gives a Keras model: pip install 'seqzoo[tensorflow]' (or 'seqzoo[jax]', with KERAS_BACKEND=jax)"
         )
-        raise ImportError(f"{needed}. serving.Runtime needs no framework.", name="keras") from error
+        raise ImportError(f"{message}. serving.Runtime needs no framework.", name="keras") from error
 
     file = path(name)
     check_keras(file)

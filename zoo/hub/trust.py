@@ -23,21 +23,21 @@ from zoo.hub.errors import Untrusted
 
 log = logging.getLogger("seqzoo.hub")
 KEYS = "SEQZOO_HUB_KEYS"
-CONTEXT = b"seqzoo hub index\n"  # before what is signed, so that it is the signature of nothing else
-AHEAD = datetime.timedelta(days=1)  # that clocks may differ
+CONTEXT = b"seqzoo hub index\n"  # precedes the signed bytes, so that the signature fits nothing else
+AHEAD = datetime.timedelta(days=1)  # by which clocks may differ
 MEND = "Do not use this hub until you know why; ask its owner."
 
 
 def keys():
-    """The files of the public keys that are trusted; with none of them no index needs a signature."""
-    given = (each.strip() for each in os.environ.get(KEYS, "").split(","))
-    return [Path(os.path.expanduser(each)) for each in given if each]  # without a home folder ~ stays ~
+    """The files of the trusted public keys; without any, no index needs a signature."""
+    paths = (each.strip() for each in os.environ.get(KEYS, "").split(","))
+    return [Path(os.path.expanduser(each)) for each in paths if each]  # without a home folder ~ stays ~
 
 
 def content(index):
     """The bytes that are signed: the index with date and days, in one form, whatever its file looks like."""
-    signed = {name: value for name, value in index["signed"].items() if name != "signature"}
-    text = json.dumps({**index, "signed": signed}, sort_keys=True, separators=(",", ":"))
+    fields = {name: value for name, value in index["signed"].items() if name != "signature"}
+    text = json.dumps({**index, "signed": fields}, sort_keys=True, separators=(",", ":"))
     return CONTEXT + text.encode()
 
 
@@ -45,24 +45,24 @@ def check(hub, index, trusted=None):
     """Refuse an index that no trusted key signed, that is older than one that was seen before, or whose days are over.
 
     Args:
-        hub: the hub that gave it.
-        index: it, checked against its schema.
-        trusted: files of public keys; by default those of `keys`, which the hubs of the installation do not need.
+        hub: the hub that the index is from.
+        index: an index that fits its schema.
+        trusted: files of public keys; by default `keys()`, and none for the hubs of the installation.
 
     Raises:
-        Untrusted: the message says what is wrong with it.
+        Untrusted: the message says why.
         ImportError: the library that checks signatures is not installed.
     """
     trusted = ([] if hub.own else keys()) if trusted is None else trusted
     if not trusted:
         return
-    where = f"the index of {hub.address}"
+    where, names = f"the index of {hub.address}", " or ".join(map(str, trusted))
     if "signed" not in index:
-        raise Untrusted(f"{where} is not signed; expected the signature of {_named(trusted)}. {MEND}")
-    if not any(_holds(key, index) for key in trusted):
+        raise Untrusted(f"{where} is not signed; expected the signature of {names}. {MEND}")
+    if not any(_is_signed_by(key, index) for key in trusted):
         raise Untrusted(
             f"{where} was changed since it was signed, or another key signed it; expected the signature of "
-            f"{_named(trusted)}. {MEND}"
+            f"{names}. {MEND}"
         )
     date, end = dates(index)
     now = datetime.datetime.now(datetime.UTC)
@@ -73,7 +73,7 @@ def check(hub, index, trusted=None):
         )
     if date > now + AHEAD:
         raise Untrusted(f"{where} was signed on {date:%Y-%m-%d}, which is still to come. Compare the clocks.")
-    _remember(hub, where, index["signed"]["date"])
+    _record_date(hub, where, index["signed"]["date"])
 
 
 def dates(index):
@@ -82,29 +82,25 @@ def dates(index):
     return date, date + datetime.timedelta(days=index["signed"]["days"])  # the schema bounds both
 
 
-def _named(trusted):
-    return " or ".join(map(str, trusted))
-
-
-def _remember(hub, where, date):
-    """Keep the date of the newest index of a hub, and refuse an older one."""
+def _record_date(hub, where, date):
+    """Store the date of the newest index of a hub, and refuse an older one."""
     path = cache.root() / "seen" / f"{hashlib.sha256(hub.address.encode()).hexdigest()[:16]}.json"
-    seen = (cache.read_json(path) or {}).get("date")
-    if fault := cache.unreadable(path):
+    last_date = (cache.read_json(path) or {}).get("date")
+    if fault := cache.read_fault(path):
         log.warning("whether the index is older than the last one is not known: %s", fault)
-    if isinstance(seen, str) and date < seen:  # both in UTC and of one form, so texts are in the order of time
+    if isinstance(last_date, str) and date < last_date:  # both are UTC in one form, so texts compare as times
         raise Untrusted(
-            f"{where} was signed on {date}, and one that was signed on {seen} has been seen here: an older one may "
-            f"bring back what was withdrawn (a roll-back). {MEND} Where this is right, remove {path}."
+            f"{where} was signed on {date}, and one that was signed on {last_date} has been seen here: an older one "
+            f"may bring back what was withdrawn (a roll-back). {MEND} Where this is right, remove {path}."
         )
-    if date != seen:
+    if date != last_date:
         try:
             cache.write_json(path, {"address": hub.address, "date": date})
         except OSError:
             log.warning("the cache cannot be written, so an older index of %s would not be noticed", hub.address)
 
 
-def _holds(key, index):
+def _is_signed_by(key, index):
     """Whether the signature is that of this key.
 
     Raises:
@@ -115,8 +111,8 @@ def _holds(key, index):
         from cryptography.hazmat.primitives import hashes, serialization
         from cryptography.hazmat.primitives.asymmetric import ec
     except ImportError as error:
-        needed = f"{KEYS} asks for signatures, which need: pip install 'seqzoo[sign]' ({error})."
-        raise ImportError(needed, name="cryptography") from error
+        message = f"{KEYS} asks for signatures, which need: pip install 'seqzoo[sign]' ({error})."
+        raise ImportError(message, name="cryptography") from error
     try:
         public = serialization.load_pem_public_key(Path(key).read_bytes())
         if not isinstance(public, ec.EllipticCurvePublicKey):

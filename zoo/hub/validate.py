@@ -8,18 +8,18 @@ from zoo.hub import cache
 from zoo.hub.errors import HubError
 from zoo.hub.index import INDEX, title
 from zoo.hub.manifest import check_title
-from zoo.hub.places import is_offline, place, places, whole_index
+from zoo.hub.places import is_offline, place, places, read_index
 from zoo.hub.trust import KEYS, dates, keys
 
 
 def validate(address=None):
     """`[{"address", "models", "checked", "wrong"}]` of the hub at `address`, or of every known one.
 
-    Of a hub in a folder every file is compared with its size and its SHA-256, and files that the index does not list
-    are told; of one on the network the index is checked.
+    In a hub in a folder every file is compared with its size and its SHA-256, and files that the index does not list
+    are reported; of a hub on the network the index is checked.
 
     Raises:
-        ValueError: `address` is none.
+        ValueError: `address` is not the address of a hub.
     """
     return [_validate(hub) for hub in ([place(address)] if address else places())]
 
@@ -27,26 +27,26 @@ def validate(address=None):
 def _validate(hub):
     report = {"address": hub.address, "models": 0, "checked": "checked: the index alone", "wrong": []}
     try:
-        index = whole_index(hub, is_offline(), fresh=0)
+        index = read_index(hub, is_offline(), fresh=0)
     except HubError as error:
         return report | {"wrong": [str(error)]}
     entries = index["models"]
     report["models"] = len(entries)
-    report["checked"] = f"checked: the index, {_signed(hub, index)}models and versions: {len(entries)}"
+    report["checked"] = f"checked: the index, {_describe_signature(hub, index)}models and versions: {len(entries)}"
     if not hub.remote:
         report["checked"] += f", files: {sum(len(entry['files']) for entry in entries)}"
         faults = (fault for entry in entries for fault in _faults(hub.path, entry))
-        report["wrong"] = [*faults, *_unlisted(hub.path, entries)]
+        report["wrong"] = [*faults, *_unlisted_files(hub.path, entries)]
     return report
 
 
-def _signed(hub, index):
-    """What is known of the signature of an index, in words; nothing where it has none."""
+def _describe_signature(hub, index):
+    """How the signature of an index was checked, in words; "" where it has none."""
     if "signed" not in index:
         return ""
     date, end = dates(index)
-    compared = "its signature" if keys() and not hub.own else f"not its signature, as {KEYS} names no key"
-    return f"{compared} ({date:%Y-%m-%d} to {end:%Y-%m-%d}), "
+    signature = "its signature" if keys() and not hub.own else f"not its signature, as {KEYS} names no key"
+    return f"{signature} ({date:%Y-%m-%d} to {end:%Y-%m-%d}), "
 
 
 def _faults(home, entry):
@@ -65,20 +65,19 @@ def _faults(home, entry):
             yield f"{title(entry)}: {name}: {faults[name]}"
 
 
-def _unlisted(home, entries):
-    """Files in the hub that its index does not list; nobody will ever fetch them."""
+def _unlisted_files(home, entries):
+    """Files in the hub that its index does not list, and so nobody can fetch."""
     listed = {f"{entry['name']}/{entry['version']}/{name}" for entry in entries for name in entry["files"]} | {INDEX}
-    held = {
+    files = {
         os.path.relpath(os.path.join(folder, name), home).replace(os.sep, "/")
         for folder, _, names in os.walk(home)
         for name in names
     }
-    return [
-        f"{path}: not in the index" for path in sorted(held - listed) if "/" in path
-    ]  # beside it lies what it likes
+    # Files beside the index, in the folder of the hub itself, are not the hub's.
+    return [f"{path}: not in the index" for path in sorted(files - listed) if "/" in path]
 
 
-def cached():
+def validate_cached():
     """`[{"name", "version", "problems"}]` of the models in the cache: why this installation cannot run each of them."""
     return [
         {"name": entry["name"], "version": entry["version"], "problems": problems(entry)} for entry in cache.entries()
@@ -92,24 +91,24 @@ def problems(entry, installed=None):
 
     Args:
         entry: an entry.
-        installed: a function that gives the version of a package, or None; by default what is installed.
+        installed: a function that returns the version of a package, or None; by default that of the installed one.
     """
-    wrong, folder = [], cache.folder(entry)
+    messages, folder = [], cache.folder(entry)
     for package, wanted in sorted(entry["requires"].items()):
-        held = (installed or later.installed_version)(package)
-        if held is None:
+        version = (installed or later.installed_version)(package)
+        if version is None:
             if package in ("seqzoo", "onnxruntime"):
-                wrong.append(f"it needs {package}{wanted}, which is not installed")
-        elif _numbers(held) < _numbers(wanted):
-            wrong.append(f"it needs {package}{wanted}, and {held} is installed: pip install '{package}{wanted}'")
+                messages.append(f"it needs {package}{wanted}, which is not installed")
+        elif _release_numbers(version) < _release_numbers(wanted):
+            messages.append(f"it needs {package}{wanted}, and {version} is installed: pip install '{package}{wanted}'")
     for name, fault in cache.faults(folder, entry).items():
         if fault != "missing":
-            wrong.append(f"{name}: {fault}; the next `seqzoo hub fetch {title(entry)}` mends it")
+            messages.append(f"{name}: {fault}; the next `seqzoo hub fetch {title(entry)}` mends it")
     if entry["withdrawn"] is not None:
-        wrong.append(f"it was withdrawn: {entry['withdrawn']}")
-    return wrong
+        messages.append(f"it was withdrawn: {entry['withdrawn']}")
+    return messages
 
 
-def _numbers(version):
-    """The first three numbers of a version, for comparisons."""
+def _release_numbers(version):
+    """The first three numbers of a version, to compare it."""
     return tuple(int(number) for number in [*re.findall(r"\d+", version), 0, 0, 0][:3])

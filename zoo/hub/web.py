@@ -11,7 +11,7 @@ from zoo.core.later import installed_version
 from zoo.hub.errors import HubError, Interrupted
 from zoo.hub.folder import Answer
 
-AGAIN = (408, 425, 429, 500, 502, 503, 504)  # statuses after which another attempt may succeed
+RETRIED = (408, 425, 429, 500, 502, 503, 504)  # statuses after which another attempt may succeed
 TIMEOUT = 20.0  # seconds without a byte; SEQZOO_TIMEOUT overrides it
 
 
@@ -24,7 +24,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(request, answer, code, message, headers, url)
 
 
-def _opener():
+def _make_opener():
     opener = urllib.request.OpenerDirector()  # without the handlers of ftp:, file: and data:
     for handler in (
         urllib.request.ProxyHandler(),
@@ -45,12 +45,12 @@ def timeout():
     Raises:
         ValueError: SEQZOO_TIMEOUT is not a positive number.
     """
-    given = os.environ.get("SEQZOO_TIMEOUT")
-    if not given:
+    value = os.environ.get("SEQZOO_TIMEOUT")
+    if not value:
         return TIMEOUT
-    if not re.fullmatch(r"\d{1,4}(\.\d+)?", given) or float(given) == 0:
-        raise ValueError(f"SEQZOO_TIMEOUT must be a positive number of seconds; received {given!r}.")
-    return float(given)
+    if not re.fullmatch(r"\d{1,4}(\.\d+)?", value) or float(value) == 0:
+        raise ValueError(f"SEQZOO_TIMEOUT must be a positive number of seconds; received {value!r}.")
+    return float(value)
 
 
 class Web:
@@ -75,7 +75,7 @@ class Web:
         Args:
             path: relative to the hub.
             start: the number of bytes that are there already.
-            validator: what the answer said from which they came.
+            validator: that of the answer from which they came.
 
         Raises:
             Interrupted: the server cannot be reached, stalls, or says that it is overloaded.
@@ -88,20 +88,22 @@ class Web:
             if validator:
                 headers["If-Range"] = validator
         try:
-            answer = _opener().open(urllib.request.Request(url, headers=headers), timeout=timeout())
+            answer = _make_opener().open(urllib.request.Request(url, headers=headers), timeout=timeout())
         except urllib.error.HTTPError as error:
             with error:
                 if error.code == 416:  # there are not as many bytes: from the beginning, then
-                    return Answer(_Nothing(), 0)
-                if error.code in AGAIN:
+                    return Answer(_EmptyBody(), 0)
+                if error.code in RETRIED:
                     raise Interrupted(f"{url} answered {error.code} {error.reason}.") from error
                 raise HubError(f"{url} answered {error.code} {error.reason}.") from error
         except (OSError, http.client.HTTPException) as error:
             if isinstance(error, HubError):
                 raise
             raise Interrupted(f"{url} cannot be reached: {_reason(error)}.") from error
-        partly = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", "")) if answer.status == 206 else None
-        offset = int(partly[1]) if partly else 0 if answer.status != 206 else -1
+        offset = 0
+        if answer.status == 206:
+            part = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
+            offset = int(part[1]) if part else -1
         return Answer(_Body(answer, url), offset, _validator(answer.headers))
 
 
@@ -134,8 +136,8 @@ class _Body:
         self.answer.close()
 
 
-class _Nothing:
-    """An answer that has to be asked for again."""
+class _EmptyBody:
+    """The empty body in place of an answer, after which the file is requested again."""
 
     def read(self, most):
         return b""

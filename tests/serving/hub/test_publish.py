@@ -55,7 +55,7 @@ def test_the_scores_are_those_of_its_own_answers(whole):
 
 def test_the_entry_says_what_the_index_asks_for(whole):
     (entry,) = read(whole)
-    hub_index.checked({"format": 1, "models": [entry]})
+    hub_index.check_index({"format": 1, "models": [entry]})
     said = {key: entry[key] for key in ("name", "version", "system", "cell", "attention", "task", "kind", "block")}
     assert said == {
         "name": "echo",

@@ -45,7 +45,7 @@ def home(models, tmp_path, keys, monkeypatch):
     monkeypatch.setenv("SEQZOO_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("SEQZOO_HUB_KEYS", str(keys[1]))
     monkeypatch.setattr("zoo.hub.download.WAIT", 0.0)
-    monkeypatch.setattr(places.read_index, "__defaults__", (False, 0))
+    monkeypatch.setattr(places.read_entries, "__defaults__", (False, 0))
     return home
 
 

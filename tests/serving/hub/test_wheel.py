@@ -11,7 +11,7 @@ import pytest
 
 from tests.house_rules import ROOT
 from tools import cli
-from zoo.hub.places import packaged
+from zoo.hub.places import installed_hubs
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_other_packages_are_left_alone(tmp_path, monkeypatch):
     (tmp_path / "boom").mkdir()
     (tmp_path / "boom" / "__init__.py").write_text("raise SystemExit('imported')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    assert packaged() == []
+    assert installed_hubs() == []
 
 
 def test_a_changed_or_withdrawn_model_is_not_packaged(hub, tmp_path, capsys):
