@@ -57,6 +57,18 @@ def test_gradients_of_a_row_are_summed():
     np.testing.assert_array_equal(sums[:, 0], [2.0, 13.0, 13.0, 13.0])
 
 
+def test_other_variables_move_as_by_their_dense_gradients():
+    """A gather, as of an embedding, gives TensorFlow's sparse gradients, in which a row may occur several times."""
+    moved = []
+    for is_sparse in (True, False):
+        weight, optimizer = keras.Variable(np.ones((3, 2), "float32")), RowAdam(0.1)
+        for values in ([[1.0, 2.0], [3.0, 4.0]], [[-1.0, 1.0], [0.5, 2.0]]):
+            gradient = tf.IndexedSlices(tf.constant(values), tf.constant([0, 0]), tf.constant([3, 2]))
+            optimizer.apply([gradient if is_sparse else tf.convert_to_tensor(gradient)], [weight])
+        moved.append(ops.convert_to_numpy(weight))
+    np.testing.assert_allclose(*moved, rtol=1e-6)
+
+
 @pytest.mark.slow
 def test_rows_that_were_read_move_and_no_others():
     """By Adam's first step, which is its rate times the sign of the gradient, wherever that is not tiny."""

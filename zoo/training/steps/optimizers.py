@@ -176,7 +176,7 @@ class RowAdam(RateFactors, keras.optimizers.Adam):
             elif table:
                 self._update_whole(variable, grad)
         rest = [(grad, variable) for grad, variable, table in zip(grads, variables, tables, strict=True) if not table]
-        super().apply([_densify(grad) for grad, _ in rest], [variable for _, variable in rest])
+        super().apply([densify(grad) for grad, _ in rest], [variable for _, variable in rest])
 
     def _update_model_variables_moving_average(self, _):
         """Averages the tables, too, which `apply` does not pass on."""
@@ -211,9 +211,13 @@ class RowAdam(RateFactors, keras.optimizers.Adam):
         return m, v, rows - rate * m / (ops.sqrt(v) + self.epsilon)
 
 
-def _densify(gradient):
-    """A gradient as a dense tensor. Adam would square each occurrence of a row in `IndexedSlices`, not their sum."""
-    return ops.convert_to_tensor(gradient) if type(gradient).__name__ == "IndexedSlices" else gradient
+def densify(gradient):
+    """The gradient as a dense tensor.
+
+    In `IndexedSlices`, the gradient of a gather, a row that was read twice has two entries. Keras' Adam would square
+    each entry, but the square of their sum is needed.
+    """
+    return tf.convert_to_tensor(gradient) if type(gradient).__name__ == "IndexedSlices" else gradient
 
 
 def _gather_rows(variable, slots):

@@ -2,22 +2,11 @@
 
 import tensorflow as tf
 
-from zoo.core.protocols import Weight
 from zoo.gradients.means import dividing
 from zoo.training.metrics import token_sums
 from zoo.training.steps import shared
 from zoo.training.steps.memory import graph_operations, measure_variables, peak_bytes
-from zoo.training.steps.optimizers import RowAdam
-
-
-def densify(gradient, variable, optimizer):
-    """The gradient as a dense tensor, unless the optimizer updates the variable by rows.
-
-    The gradient of a gather is a list of rows, in which a token that occurs twice has two entries. Keras' Adam would
-    square each entry, but the square of their sum is needed.
-    """
-    by_rows = isinstance(optimizer, RowAdam) and Weight.of(variable).row_updates
-    return gradient if by_rows or not isinstance(gradient, tf.IndexedSlices) else tf.convert_to_tensor(gradient)
+from zoo.training.steps.optimizers import RowAdam, densify
 
 
 class TensorFlowSteps:
@@ -30,6 +19,7 @@ class TensorFlowSteps:
     def __init__(self, model, optimizer, loss, parts=1):
         self.model, self.optimizer = model, optimizer
         variables, scaling = model.trainable_variables, shared.place_of_scale(optimizer) is not None
+        by_rows = isinstance(optimizer, RowAdam)  # which makes the gradients of all but its tables dense
 
         def differentiate(batch, share=None, counts=None):
             with tf.GradientTape() as tape, dividing(counts, parts):
@@ -38,8 +28,9 @@ class TensorFlowSteps:
                 value = shared.part_loss(value, sum(model.losses), share, parts)
                 scaled = optimizer.scale_loss(value) if scaling else value
             gradients = tape.gradient(scaled, variables)
-            pairs = zip(gradients, zeros(), variables, strict=True)  # what the loss does not depend on has none
-            return value, [densify(zero if each is None else each, of, optimizer) for each, zero, of in pairs]
+            pairs = zip(gradients, zeros(), strict=True)  # what the loss does not depend on has no gradient
+            gradients = [zero if gradient is None else gradient for gradient, zero in pairs]
+            return value, gradients if by_rows else list(map(densify, gradients))
 
         def zeros():
             return [tf.zeros(variable.shape, variable.dtype) for variable in variables]
