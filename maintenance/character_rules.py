@@ -10,7 +10,7 @@ import lzma
 
 import tokenizers
 
-from zoo.text.characters import FILE, bounds_of, inside
+from zoo.text.characters import FILE, bounds_of, contains
 
 EVERY = [chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
 HANGUL = [0xAC00, 0xD7A4]  # syllables, which are taken apart by a formula
@@ -34,7 +34,9 @@ def tables():
         return [ord(one) for one in EVERY if len(cut.pre_tokenize_str(pattern.format(one))) == count]
 
     def changed(images):
-        return {one: other for one, other in images.items() if other not in (one, "") and not inside(HANGUL, ord(one))}
+        return {
+            one: other for one, other in images.items() if other not in (one, "") and not contains(HANGUL, ord(one))
+        }
 
     return {
         "removed": bounds_of(ord(one) for one, other in cleaned.items() if not other),

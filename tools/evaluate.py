@@ -12,7 +12,7 @@ from zoo import recipes, runs
 from zoo.core.storage import json_text, one_writer, write_json, write_text
 from zoo.data.formats.unknown import say_unknown
 from zoo.recipes import evaluations, files
-from zoo.scores.entities import say_rules
+from zoo.scores.entities import describe_rules
 from zoo.scores.plots import format_score, score_name
 from zoo.settings.training import Search
 from zoo.tasks.parts import corpora
@@ -210,7 +210,7 @@ def _table(name, scores):
 def _remarks(scores):
     """Remarks about missing scores, about entities, and about labels that the model cannot answer."""
     remarks = [f"no {score_name(name).partition(',')[0]}: {why}" for name, why in scores.get("missing", {}).items()]
-    remarks += filter(None, [say_rules(scores.get("entity_rules"), None)])
+    remarks += filter(None, [describe_rules(scores.get("entity_rules"), None)])
     if "calibration_error" in scores:
         remarks.append(f"the confidences are {scores['calibration_error']:.3f} off (expected calibration error)")
     if unknown := scores.get("unknown_labels"):

@@ -61,7 +61,7 @@ def _external_files(tensor):
     """The set of the files that a tensor names: none if it holds its numbers."""
     is_external, names = False, set()
     for number, _, value in protobuf.fields(tensor):
-        if number == 14 and protobuf.read_whole(value) == EXTERNAL:  # data_location
+        if number == 14 and protobuf.read_integer(value) == EXTERNAL:  # data_location
             is_external = True
         elif number == 13:  # external_data: keys and values, 1 and 2
             is_external, entry = True, {number: bytes(part) for number, _, part in protobuf.fields(value)}

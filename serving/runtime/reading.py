@@ -209,7 +209,7 @@ def join_words(texts):
     texts = as_list(texts) if isinstance(texts, str) else list(texts)
     words = [as_list(text) if isinstance(text, list | tuple) else None for text in texts]
     texts = as_list([text if own is None else " ".join(own) for text, own in zip(texts, words, strict=True)])
-    return texts, [None if own is None else words_of.joined_places(own) for own in words]
+    return texts, [None if own is None else words_of.places_of_joined(own) for own in words]
 
 
 def is_answered(reading):

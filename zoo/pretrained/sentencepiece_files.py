@@ -10,7 +10,7 @@ import binascii
 from zoo.pretrained.reading import read_json
 from zoo.pretrained.vocabulary import CONTROL, NORMAL, UNKNOWN, names_by_id, our_ids, pieces_of, rewritten, written
 from zoo.text import Tokenizer
-from zoo.text.published import GENERIC, demand
+from zoo.text.published import GENERIC, require
 from zoo.text.special import BOS, EOS, UNK
 
 FAIRSEQ = "sentencepiece.bpe.model"
@@ -49,8 +49,8 @@ def demand_settings(source, unknown="<unk>", end="</s>", **expected):
     """
     said = source.json("special_tokens_map.json") | source.json("tokenizer_config.json")
     said = {key: each.get("content", each) if isinstance(each, dict) else each for key, each in said.items()}
-    demand(said.get("sp_model_kwargs") or {}, f"{source.address}: sp_model_kwargs", enable_sampling=(None, False))
-    demand(said, source.address, unk_token=(None, unknown), eos_token=(None, end), **expected)
+    require(said.get("sp_model_kwargs") or {}, f"{source.address}: sp_model_kwargs", enable_sampling=(None, False))
+    require(said, source.address, unk_token=(None, unknown), eos_token=(None, end), **expected)
 
 
 def tokenizer_of(source, ids, classes, around=((), (EOS,)), changed=lambda model: model, besides=()):
@@ -85,14 +85,14 @@ def _written(told, where, besides):
     model, added = told["model"], {each["id"]: each for each in told.get("added_tokens", ())}
     merges = model.get("type") == "BPE"
     if merges:
-        demand(model, where, fuse_unk=True, dropout=None)
+        require(model, where, fuse_unk=True, dropout=None)
         names, unknown = names_by_id(model["vocab"], len(model["vocab"]), where), model["unk_token"]
         scores = _scores(names, model["merges"], {each["content"] for each in added.values()}, where)
     else:
-        demand(model, where, type="Unigram")
+        require(model, where, type="Unigram")
         names, scores = [piece for piece, _ in model["vocab"]], [score for _, score in model["vocab"]]
         unknown = names[model["unk_id"]]
-    demand(model, where, byte_fallback=(False, None))
+    require(model, where, byte_fallback=(False, None))
     for at in sorted(added):
         if not added[at]["special"]:
             raise ValueError(f"{where} looks for the piece {added[at]['content']!r} in texts, which is not done here.")
@@ -132,14 +132,14 @@ def _charsmap(told, where, besides):
         if each["type"] == "Precompiled" and not found:
             found = base64.b64decode(each["precompiled_charsmap"])
         elif each["type"] == "Strip":
-            demand(each, where, strip_right=True)
+            require(each, where, strip_right=True)
         elif each["type"] != "Replace" or (each["pattern"], each["content"]) not in SPACES:
             raise ValueError(f"{where} normalises texts by {each['type']}, which SentencePiece does not have.")
     cut = _flat(told.get("pre_tokenizer"), "pretokenizers")
     for each in cut:
-        demand(each, where, type=("Metaspace", "WhitespaceSplit"))
+        require(each, where, type=("Metaspace", "WhitespaceSplit"))
         if each["type"] == "Metaspace":
-            demand(each, where, replacement="▁", prepend_scheme=("always", None), add_prefix_space=(True, None))
+            require(each, where, replacement="▁", prepend_scheme=("always", None), add_prefix_space=(True, None))
     if "Metaspace" not in [each["type"] for each in cut]:
         raise ValueError(f"{where} does not begin words with ▁, as SentencePiece does.")
     return found

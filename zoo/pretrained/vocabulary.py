@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 
-from zoo.text.protobuf import field, fields, read_whole, whole
+from zoo.text.protobuf import field, fields, integer_field, read_integer
 from zoo.text.special import BOS, EOS, PAD, UNK
 
 NORMAL, UNKNOWN, CONTROL, UNUSED = 1, 2, 3, 5  # kinds of pieces of SentencePiece
@@ -91,7 +91,7 @@ def pieces_of(model, where="the SentencePiece model"):
             if number == PIECES:
                 parts = {part: content for part, _, content in fields(body)}
                 score = struct.unpack("<f", parts.get(SCORE, bytes(4)))[0]
-                kind = read_whole(parts[KIND]) if KIND in parts else NORMAL
+                kind = read_integer(parts[KIND]) if KIND in parts else NORMAL
                 found.append((parts.get(PIECE, b"").decode("utf-8"), score, kind))
     except (ValueError, struct.error) as error:
         raise ValueError(f"{where} is no SentencePiece model: {error}") from error
@@ -143,14 +143,16 @@ def written(pieces, merges, charsmap):
         merges: whether pieces are merged by their scores, or a text has the best ones together.
         charsmap: the table of the normalisation; empty where there is none.
     """
-    kind, table = whole(MODEL_TYPE, BPE if merges else UNIGRAM), field(CHARSMAP, charsmap)
+    kind, table = integer_field(MODEL_TYPE, BPE if merges else UNIGRAM), field(CHARSMAP, charsmap)
     return _pieces(pieces) + field(TRAINER, kind) + field(NORMALIZER, table)
 
 
 def _pieces(pieces):
     """Pieces as a SentencePiece model has them."""
     return b"".join(
-        field(PIECES, field(PIECE, piece.encode()) + struct.pack("<Bf", SCORE << 3 | 5, score) + whole(KIND, kind))
+        field(
+            PIECES, field(PIECE, piece.encode()) + struct.pack("<Bf", SCORE << 3 | 5, score) + integer_field(KIND, kind)
+        )
         for piece, score, kind in pieces
     )
 
@@ -159,10 +161,10 @@ def _trainer(spec, size):
     """A TrainerSpec with our special ids."""
     ours = {VOCAB_SIZE, *IDS.values(), *NAMES.values()}
     kept = b"".join(part for number, part, _ in fields(spec) if number not in ours)
-    ids = b"".join(whole(number, our) for our, number in IDS.items())
+    ids = b"".join(integer_field(number, our) for our, number in IDS.items())
     return (
         kept
-        + whole(VOCAB_SIZE, size)
+        + integer_field(VOCAB_SIZE, size)
         + ids
         + b"".join(field(number, SPECIAL[our][0].encode()) for our, number in NAMES.items())
     )

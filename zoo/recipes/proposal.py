@@ -14,7 +14,7 @@ from zoo.recipes.card import describe_omissions, find_untaught, mend_labels, say
 from zoo.recipes.files import combine_settings, merge_overrides
 from zoo.recipes.recipe import TEXTS, allowed_tables, make
 from zoo.recipes.toml import comment, line, toml
-from zoo.scores.entities import choose_rules, say_rules
+from zoo.scores.entities import choose_rules, describe_rules
 from zoo.settings import table
 from zoo.settings.kinds import choices
 from zoo.tasks import TASKS
@@ -238,7 +238,7 @@ def _describe_counts(job, train):
         notes.append(f"{quantity(len(labels), 'label')}: {shown}{', ...' if len(labels) > 5 else ''}")
     if job.kind == "tagged":
         tags = [answer.split(" ") for answer in train.answers]
-        notes += filter(None, [say_rules(*choose_rules(tags, tags))])
+        notes += filter(None, [describe_rules(*choose_rules(tags, tags))])
     return notes
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 RESAMPLES = 1000
-COVERED = 0.95  # share of the resamples that lie within an interval
+COVERAGE = 0.95  # share of the resamples that lie within an interval
 DRAWS = 2**18  # examples that are drawn at a time, which bounds the memory
 
 
@@ -27,8 +27,8 @@ class Score:
         value: a function of sums (m, k) that gives the scores (m,); nan where the sums allow none.
         kind_of: (examples,) integers, the row of `statistics` of each example; by default each has its own.
         higher_is_better: False for errors.
-        signature: what else was chosen, in the form of the library that defines it.
-        undefined: what is so where the score is nan, in words.
+        signature: the other choices, in the form of the library that defines the score.
+        undefined: the reason why the score is nan, in words.
 
     Example:
         >>> import numpy as np
@@ -70,7 +70,7 @@ class Score:
         return self.value(self.sums)[0]
 
     def of(self, times):
-        """The scores of resamples in which the rows of `statistics` are so often, `(resamples, rows)`."""
+        """The scores of resamples; `times (resamples, rows)` says how often each has each row of `statistics`."""
         return self.value(times @ self.statistics)
 
     @property
@@ -128,8 +128,8 @@ def frequencies(drawn, kinds):
 
 
 def interval(values, total=None):
-    """[low, high]: between them lie the middle 95 % of the values that are finite; `total` twice if none is."""
-    tail, finite = (1 - COVERED) / 2, values[np.isfinite(values)]
+    """[low, high], between which the middle 95 % of the finite values lie; `total` twice if no value is finite."""
+    tail, finite = (1 - COVERAGE) / 2, values[np.isfinite(values)]
     bounds = np.quantile(finite, [tail, 1 - tail]) if finite.size else [np.nan if total is None else total] * 2
     return [float(bound) for bound in bounds]
 
@@ -139,23 +139,23 @@ def report(scores, resamples=RESAMPLES, seed=0):
 
     A score that is no finite number is left out, and `missing` says why: {NAME: reason}. All numbers are finite.
     """
-    measured, missing = {}, {}
+    result, reasons = {}, {}
     for score, values in zip(scores, resampled(scores, resamples, seed), strict=True):
         total = float(score.total)
         if not np.isfinite(total):
-            missing[score.name] = score.undefined if np.isnan(total) else "it is infinite"
+            reasons[score.name] = score.undefined if np.isnan(total) else "it is infinite"
             continue
-        measured |= {score.name: total, f"{score.name}_interval": interval(values, total)}
+        result |= {score.name: total, f"{score.name}_interval": interval(values, total)}
         if score.signature:
-            measured[f"{score.name}_signature"] = score.signature
-    return measured | ({"missing": missing} if missing else {})
+            result[f"{score.name}_signature"] = score.signature
+    return result | ({"missing": reasons} if reasons else {})
 
 
 def paired(first, second, resamples=RESAMPLES, seed=0):
     """The paired bootstrap of a score of two systems on the same examples.
 
-    The p-value is the share of the resamples whose difference lies at least as far from the difference that was found
-    as 0 does: how often the choice of the examples alone would show so large a difference if there were none.
+    The p-value is the share of the resamples whose difference lies at least as far from the measured difference as 0
+    does: how often the choice of the examples alone would show so large a difference if there were none.
 
     Returns:
         {"a", "b": the two scores, "difference": b - a, "difference_interval", "p_value": two-sided, "better": "a", "b"
@@ -170,9 +170,9 @@ def paired_each(pairs, resamples=RESAMPLES, seed=0):
     return [_verdict(*pair, *values[2 * place : 2 * place + 2]) for place, pair in enumerate(pairs)]
 
 
-def _verdict(first, second, one, other):
+def _verdict(first, second, first_values, second_values):
     a, b = float(first.total), float(second.total)
-    differences = (other - one)[np.isfinite(other) & np.isfinite(one)]
+    differences = (second_values - first_values)[np.isfinite(second_values) & np.isfinite(first_values)]
     # A resample's sums are exact, its score is rounded: an equal difference must not count as a smaller one.
     as_far = np.abs(differences - (b - a)) >= abs(b - a) * (1 - 1e-9)
     return {
@@ -186,7 +186,7 @@ def _verdict(first, second, one, other):
 
 
 def influences(first, second):
-    """What each example gives to the difference b - a.
+    """The influence of each example on the difference b - a.
 
     It is half of what the difference would lose if the two systems swapped their outputs for this example. So the
     influences on a mean, such as accuracy, sum to the difference. The statistics of both scores must mean the same,
@@ -195,10 +195,10 @@ def influences(first, second):
     Returns:
         (examples,) float64; 0 where the statistics are equal.
     """
-    moved = second.statistics[second.rows] - first.statistics[first.rows]
-    gained = first.value(first.sums + moved) - first.total
-    lost = second.total - second.value(second.sums - moved)
-    return np.nan_to_num((gained + lost) / 2, posinf=0.0, neginf=0.0)
+    change = second.statistics[second.rows] - first.statistics[first.rows]
+    gain = first.value(first.sums + change) - first.total
+    loss = second.total - second.value(second.sums - change)
+    return np.nan_to_num((gain + loss) / 2, posinf=0.0, neginf=0.0)
 
 
 def check_pairs(outputs, references):

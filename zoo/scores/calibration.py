@@ -42,11 +42,11 @@ def fit_temperature(logits, labels):
         )
     smoothing = 1 / (len(labels) + 2)
     own = np.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
-    wanted = (1 - smoothing) * own.mean() + smoothing * logits.mean()
+    target = (1 - smoothing) * own.mean() + smoothing * logits.mean()
 
     def rises(scale):
         """Whether the loss, which is convex in 1 / T, rises at this scale: its slope is mean(E_p[z]) - wanted."""
-        return (softmax(scale * logits) * logits).sum(axis=1).mean() > wanted
+        return (softmax(scale * logits) * logits).sum(axis=1).mean() > target
 
     low, high = FLATTEST, SHARPEST
     for _ in range(HALVINGS):
@@ -62,12 +62,12 @@ def softmax(logits):
 
 
 def reliability(confidences, right, bins=BINS):
-    """Of equally wide bins of confidences, those that hold any: what a reliability diagram shows.
+    """The bins of a reliability diagram: equally wide ranges of confidences, without empty ones.
 
     Args:
         confidences: numbers from 0 to 1, (examples,).
         right: whether each answer is right.
-        bins: how many there are.
+        bins: their number.
 
     Returns:
         A list of {"confidence": the mean, "accuracy": the share that is right, "count"}.

@@ -22,7 +22,7 @@ TASKS = {
     "rating": rating_scores,
     "partners": partner_scores,
 }
-SHOWN = 20  # examples that differ most
+SHOWN = 20  # examples of the largest influence
 
 
 def compare(task, outputs_a, outputs_b, references, groups=None, *, resamples=RESAMPLES, seed=0, **options):
@@ -65,7 +65,7 @@ def compare(task, outputs_a, outputs_b, references, groups=None, *, resamples=RE
     for outputs in (outputs_a, outputs_b):
         check_pairs(outputs, references)
     sides = [TASKS[task](outputs, references, **options) for outputs in (outputs_a, outputs_b)]
-    sides = _shared(*sides)
+    sides = _select_shared(*sides)
     pairs = {first.name: (first, second) for first, second in zip(*sides, strict=True)}
     leading = next(iter(pairs))
     result = {
@@ -74,43 +74,45 @@ def compare(task, outputs_a, outputs_b, references, groups=None, *, resamples=RE
         "resamples": resamples,
         "leading": leading,
         "scores": dict(zip(pairs, paired_each(list(pairs.values()), resamples, seed), strict=True)),
-        "differ": _differ(pairs[leading], outputs_a, outputs_b, references),
+        "differ": _largest_differences(pairs[leading], outputs_a, outputs_b, references),
     }
     if groups is not None:
         result["by_group"] = by_group(*pairs[leading], groups, resamples, seed)
     return result
 
 
-def _shared(first, second):
-    """Of both lists the scores that the other one has, too: one system's tags may spell no entity."""
-    lacking = {score.name: score.undefined for score in (*first, *second) if not np.isfinite(score.total)}
-    shared = {score.name for score in first} & {score.name for score in second} - lacking.keys()
+def _select_shared(first, second):
+    """The finite scores that both lists have: one system's tags may spell no entity."""
+    undefined = {score.name: score.undefined for score in (*first, *second) if not np.isfinite(score.total)}
+    shared = {score.name for score in first} & {score.name for score in second} - undefined.keys()
     if not shared:
-        why = "; ".join(f"{name}: {undefined}" for name, undefined in lacking.items())
-        raise ValueError(f"There is no score that both systems have ({why}). Expected outputs that one can be made of.")
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in undefined.items())
+        raise ValueError(
+            f"There is no score that both systems have ({reasons}). Expected outputs that one can be made of."
+        )
     return [[score for score in side if score.name in shared] for side in (first, second)]
 
 
-def _differ(pair, outputs_a, outputs_b, references):
-    moved = influences(*pair)
-    size = np.abs(moved)
+def _largest_differences(pair, outputs_a, outputs_b, references):
+    influence = influences(*pair)
+    size = np.abs(influence)
     size = np.round(size / (size.max() or 1), 9)  # so that rounding does not order examples that count the same
     order = np.argsort(-size, kind="stable")[:SHOWN]
-    order = order[moved[order] != 0]
+    order = order[influence[order] != 0]
     return [
         {
             "example": int(example),
-            "influence": float(moved[example]),
-            "a": _plain(outputs_a[example]),
-            "b": _plain(outputs_b[example]),
-            "reference": _plain(references[example]),
+            "influence": float(influence[example]),
+            "a": _plain_value(outputs_a[example]),
+            "b": _plain_value(outputs_b[example]),
+            "reference": _plain_value(references[example]),
         }
         for example in order
     ]
 
 
-def _plain(value):
-    """What JSON can write."""
+def _plain_value(value):
+    """The value as a number or a text that JSON can write."""
     return value.item() if isinstance(value, np.generic) else value
 
 

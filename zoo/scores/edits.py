@@ -41,7 +41,7 @@ def _distances(first, second):
     d[i, j] = min(d[i-1, j] + 1, d[i, j-1] + 1, d[i-1, j-1] + (first[i] != second[j])); what comes along the row is the
     running minimum of d[i, j] - j.
     """
-    (first, lengths), (second, widths) = _padded(first, -1), _padded(second, -2)
+    (first, lengths), (second, widths) = _pad(first, -1), _pad(second, -2)
     columns = np.arange(second.shape[1] + 1)
     row = np.tile(columns, (len(first), 1))
     for number in range(first.shape[1]):
@@ -52,7 +52,7 @@ def _distances(first, second):
     return row[np.arange(len(row)), widths]
 
 
-def _padded(sequences, empty):
+def _pad(sequences, empty):
     lengths = np.array([len(sequence) for sequence in sequences])
     table = np.full((len(sequences), lengths.max()), empty)
     table[np.arange(table.shape[1]) < lengths[:, None]] = [symbol for sequence in sequences for symbol in sequence]
@@ -68,8 +68,8 @@ def transduction_scores(outputs, references, separator=" "):
     pairs = [(example, answer) for example, several in enumerate(answers) for answer in several]
     owners = np.array([example for example, _ in pairs])
     targets = [_symbols(answer, separator) for _, answer in pairs]
-    written = [_symbols(output, separator) for output in outputs]
-    distances = edit_distances([written[owner] for owner in owners], targets)
+    symbols = [_symbols(output, separator) for output in outputs]
+    distances = edit_distances([symbols[owner] for owner in owners], targets)
     lengths = np.array([len(target) for target in targets])
     # Of several right answers the nearest one counts, and of those the first: the first of each owner, once sorted.
     order = np.lexsort((distances, owners))
@@ -104,8 +104,8 @@ def transduction(outputs, references, separator=" ", *, resamples=RESAMPLES, see
 
     Example:
         >>> from zoo.scores import transduction
-        >>> found = transduction(["k æ t", "d o g"], ["k æ t", "d ɒ g"])
-        >>> found["wer"], round(found["per"], 1)
+        >>> scores = transduction(["k æ t", "d o g"], ["k æ t", "d ɒ g"])
+        >>> scores["wer"], round(scores["per"], 1)
         (50.0, 16.7)
     """
     scores, count = transduction_scores(outputs, references, separator), len(references)

@@ -4,7 +4,7 @@ An entity is right if its first word, its last word and its type are right: F1 i
 entities of all types (micro-averaged), as CoNLL's `conlleval` counts (Tjong Kim Sang and De Meulder (2003),
 "Introduction to the CoNLL-2003 Shared Task"). Which tags spell an entity is decided by the rules of seqeval: those of
 `conlleval`, which read IOB1, IOB2 and BIOES alike and forgive a wrong prefix, or the strict ones of a scheme. Plain
-tags, such as PER, LOC and O, spell entities as runs of one tag. Tags of no scheme spell none, and it is said which.
+tags, such as PER, LOC and O, spell entities as runs of one tag. Tags of no scheme spell none; the result says so.
 """
 
 import re
@@ -23,10 +23,10 @@ RULES = {"conlleval": "BIES", "iob2": "BI", "bioes": "BIES", RUNS: ""}  # the pr
 UNREAD = "_"  # the tag of a word behind the longest input: it belongs to no entity
 
 
-def say_rules(rules, why):
-    """What `choose_rules` found, where it is worth telling; "" where tags are of a scheme, or parts of speech."""
-    if why:
-        return f"no entity F1: {why}"
+def describe_rules(rules, reason):
+    """A note of the result of `choose_rules`; "" where tags are of a scheme, or parts of speech."""
+    if reason:
+        return f"no entity F1: {reason}"
     return "no tag has a prefix such as B- or I-, so entities are runs of one tag" if rules == RUNS else ""
 
 
@@ -52,7 +52,7 @@ def find_entities(tags, rules="conlleval"):
     if rules not in RULES:
         raise ValueError(f"Expected rules among {', '.join(RULES)}; received {rules!r}.")
     if rules == RUNS:
-        return _runs(tags)
+        return _find_runs(tags)
     entities, first = [], None  # the first word of the entity that is open
     opening = "BIES" if rules == "conlleval" else "BS"
     before, kind_before = "O", None
@@ -66,7 +66,7 @@ def find_entities(tags, rules="conlleval"):
     return entities
 
 
-def _runs(tags):
+def _find_runs(tags):
     starts = [at for at, tag in enumerate(tags) if not at or tag != tags[at - 1]]
     ends = [at - 1 for at in [*starts[1:], len(tags)]]
     return [(tags[one], one, last) for one, last in zip(starts, ends, strict=True) if tags[one] not in ("O", UNREAD)]
@@ -87,7 +87,7 @@ def _parts(tag, rules):
 
 
 def choose_rules(outputs, references, rules="conlleval"):
-    """(the rules by which tags spell entities, why there are none): one of the two, or neither for parts of speech.
+    """(the rules by which tags spell entities, the reason why they spell none); both are None for parts of speech.
 
     Tags of a scheme are read by `rules`. Plain tags are read as runs if O is the commonest of the references, as it is
     where words outside of entities have it; a tag for a part of speech may be called O, too.
@@ -114,7 +114,7 @@ def choose_rules(outputs, references, rules="conlleval"):
 
 
 def _explain_stray(stray, count, references, outputs):
-    """Why a tag of no scheme leaves no entities, and where it stands."""
+    """The reason why there are no entities: a tag of no scheme, and where it stands."""
     for side, words in ((references, "the references"), (outputs, "the outputs")):
         at = next((number for number, tags in enumerate(side, 1) if stray in tags), None)
         if at is not None:
@@ -127,13 +127,13 @@ def _explain_stray(stray, count, references, outputs):
 
 def tagging_scores(outputs, references, rules="conlleval"):
     """The `Score`s of `tagging`, the one that is compared first leading."""
-    pairs = _words(outputs, references)
+    pairs = _split_tags(outputs, references)
     right = [[sum(one == other for one, other in zip(*pair, strict=True)), len(pair[1])] for pair in pairs]
     accuracy = Score("accuracy", right, ratio(100))
     rules, _ = choose_rules(*zip(*pairs, strict=True), rules)
     if not rules:
         return [accuracy]
-    sums = [[len(ours & true), len(ours), len(true)] for ours, true in _entities(pairs, rules)]
+    sums = [[len(ours & true), len(ours), len(true)] for ours, true in _entity_sets(pairs, rules)]
     return [Score("entity_f1", sums, _f1), Score("entity_precision", np.array(sums)[:, :2], _share),
             Score("entity_recall", np.array(sums)[:, ::2], _share), accuracy]  # fmt: skip
 
@@ -170,26 +170,26 @@ def tagging(outputs, references, rules="conlleval", *, resamples=RESAMPLES, seed
 
     Example:
         >>> from zoo.scores import tagging
-        >>> measured = tagging(["B-PER I-PER O", "O B-LOC"], ["B-PER I-PER O", "O O"])
-        >>> round(measured["entity_f1"], 1), measured["accuracy"]
+        >>> scores = tagging(["B-PER I-PER O", "O B-LOC"], ["B-PER I-PER O", "O O"])
+        >>> round(scores["entity_f1"], 1), scores["accuracy"]
         (66.7, 80.0)
     """
     scores = tagging_scores(outputs, references, rules)
     words = int(scores[-1].sums[0, 1])
-    measured = {
+    result = {
         "count": len(references),
         "sentences": len(references),
         "labels": words,
         **report(scores, resamples, seed),
     }
-    pairs = _words(outputs, references)
-    rules, why = choose_rules(*zip(*pairs, strict=True), rules)
+    pairs = _split_tags(outputs, references)
+    rules, reason = choose_rules(*zip(*pairs, strict=True), rules)
     if rules:
-        measured |= {"entity_rules": rules, "by_type": _by_type(_entities(pairs, rules))}
-    return measured | ({"missing": {"entity_f1": why}} if why else {})
+        result |= {"entity_rules": rules, "by_type": _by_type(_entity_sets(pairs, rules))}
+    return result | ({"missing": {"entity_f1": reason}} if reason else {})
 
 
-def _words(outputs, references):
+def _split_tags(outputs, references):
     check_pairs(outputs, references)
     pairs = [(one.split(" "), other.split(" ")) for one, other in zip(outputs, references, strict=True)]
     for number, (output, reference) in enumerate(pairs):
@@ -201,7 +201,7 @@ def _words(outputs, references):
     return pairs
 
 
-def _entities(pairs, rules):
+def _entity_sets(pairs, rules):
     return [tuple(set(find_entities(side, rules)) for side in pair) for pair in pairs]
 
 

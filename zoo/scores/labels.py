@@ -28,9 +28,9 @@ def classification_scores(outputs, references):
 
 def _macro_f1(sums):
     right, ours, true = np.split(sums, 3, axis=1)
-    there = ours + true
-    f1 = np.divide(200 * right, there, out=np.zeros_like(there), where=there > 0)
-    return f1.sum(axis=1) / (there > 0).sum(axis=1)
+    occurrences = ours + true
+    f1 = np.divide(200 * right, occurrences, out=np.zeros_like(occurrences), where=occurrences > 0)
+    return f1.sum(axis=1) / (occurrences > 0).sum(axis=1)
 
 
 def classification(outputs, references, labels=None, *, resamples=RESAMPLES, seed=0):
@@ -52,8 +52,8 @@ def classification(outputs, references, labels=None, *, resamples=RESAMPLES, see
 
     Example:
         >>> from zoo.scores import classification
-        >>> found = classification(["yes", "no", "no"], ["yes", "no", "yes"])
-        >>> round(found["accuracy"], 1), round(found["macro_f1"], 1)
+        >>> scores = classification(["yes", "no", "no"], ["yes", "no", "yes"])
+        >>> round(scores["accuracy"], 1), round(scores["macro_f1"], 1)
         (66.7, 66.7)
     """
     scores, count = classification_scores(outputs, references), len(references)
@@ -67,11 +67,11 @@ def classification(outputs, references, labels=None, *, resamples=RESAMPLES, see
     }
 
 
-def rows_of_f1(names, right, found, true, name="label"):
+def rows_of_f1(names, right, predicted, true, name="label"):
     """[{NAME, "count", "precision", "recall", "f1"}], percentages, of counts for each name."""
     rows = []
     for each, hits, ours, theirs in zip(
-        names, *(np.asarray(each, float) for each in (right, found, true)), strict=True
+        names, *(np.asarray(each, float) for each in (right, predicted, true)), strict=True
     ):
         rows.append(
             {

@@ -47,7 +47,7 @@ def _perplexity(sums):
 
 
 def language_model(nats, characters, bytes=None, tokens=None, right=None, *, resamples=RESAMPLES, seed=0):
-    """How well a model foretells texts.
+    """How well a model predicts texts.
 
     Args:
         nats: the negative log-likelihood of each text, or of each window of a running text: (texts,).
@@ -66,8 +66,8 @@ def language_model(nats, characters, bytes=None, tokens=None, right=None, *, res
 
     Example:
         >>> from zoo.scores import language_model
-        >>> found = language_model([6.931, 13.863], [10, 20])
-        >>> round(found["bits_per_character"], 3)
+        >>> scores = language_model([6.931, 13.863], [10, 20])
+        >>> round(scores["bits_per_character"], 3)
         1.0
     """
     scores = language_model_scores(nats, characters, bytes, tokens, right)

@@ -1,4 +1,4 @@
-"""The worst answers of a test set, by a measure that suits how it is scored, and which labels are confused most."""
+"""The worst answers of a test set, by a measure that suits its scores, and the pairs of labels that are confused."""
 
 from collections import Counter
 
@@ -28,9 +28,9 @@ def rank_mistakes(name, outputs, references, confidences=None, **options):
         >>> measure, values.tolist(), order
         ('wrong_tags', [0, 2, 1], [1, 2])
     """
-    sure = np.array([-1.0 if each is None else each for each in confidences or [None] * len(outputs)])
+    certainty = np.array([-1.0 if each is None else each for each in confidences or [None] * len(outputs)])
     measure, values, badness, wrong = _MEASURES[name](outputs, references, options)
-    order = np.lexsort((-sure, -badness))  # stable: what is equal stays in the order of the examples
+    order = np.lexsort((-certainty, -badness))  # stable: what is equal stays in the order of the examples
     return measure, values, [int(example) for example in order if wrong[example]]
 
 

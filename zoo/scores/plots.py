@@ -1,4 +1,4 @@
-"""Figures of scores: which labels are taken for which, where two systems differ, scores with their intervals.
+"""Figures of scores: confusions of labels, differences of two systems, scores with their intervals.
 
 Each function returns a matplotlib `Figure`, whose size fits what it shows: save it with `figure.savefig("name.png")`.
 """
@@ -16,7 +16,7 @@ matplotlib_figure = later("matplotlib.figure")
 lines = later("matplotlib.lines")
 
 MATRIX = 20  # labels that a matrix shows; of more, the pairs that are confused most
-ROWS = 20  # that a figure shows at most
+ROWS = 20  # the most that a figure shows
 TENTHS = np.linspace(0, 1, 11)  # bins of confidences
 INK, BETTER, WORSE, UNCLEAR = "#333333", "#2b6ca3", "#c2602c", "#9a9a9a"
 NAMES = {
@@ -68,15 +68,15 @@ def draw_confusion(outputs, references, labels=None, title=""):
     """
     names, counts = confusion(outputs, references, labels)
     names = list(map(in_figure, names))
-    draw = _matrix if len(names) <= MATRIX else _confused_pairs
+    draw = _draw_matrix if len(names) <= MATRIX else _draw_pairs
     figure, axes = draw(names, counts)
     axes.set_title(title)
     return figure
 
 
-def _matrix(names, counts):
+def _draw_matrix(names, counts):
     size = len(names)
-    figure, axes = _figure(2.6 + 0.42 * size, 1.9 + 0.36 * size)
+    figure, axes = _new_figure(2.6 + 0.42 * size, 1.9 + 0.36 * size)
     shares = 100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     # By the square root, or a good classifier's errors would all be white.
     shade = colors.PowerNorm(0.5, 0, 100)
@@ -99,11 +99,11 @@ def _matrix(names, counts):
     return figure, axes
 
 
-def _confused_pairs(names, counts):
+def _draw_pairs(names, counts):
     wrong = counts - np.diag(np.diag(counts))
     order = np.argsort(-wrong, axis=None, kind="stable")[:ROWS]
     pairs = [divmod(int(place), len(names)) for place in order if wrong.flat[place]]
-    figure, axes = _figure(7, 1.5 + 0.24 * max(len(pairs), 1))
+    figure, axes = _new_figure(7, 1.5 + 0.24 * max(len(pairs), 1))
     errors, total = int(wrong.sum()), int(counts.sum())
     shown = [int(wrong[pair]) for pair in pairs]
     axes.barh(range(len(pairs)), shown, color=BETTER, height=0.7)
@@ -116,7 +116,7 @@ def _confused_pairs(names, counts):
     axes.set_xlabel("reference → output, how often")
     note = f"{len(names)} labels; {errors:,} errors among {total:,}, of which {sum(shown):,} are shown"
     figure.supxlabel(note, fontsize=8, color=INK)  # across the whole foot: long labels leave the axes little room
-    _plain(axes)
+    _style_axes(axes)
     return figure, axes
 
 
@@ -131,9 +131,9 @@ def draw_differences(rows, score, names=("a", "b"), title=""):
     """
     if not rows:
         raise ValueError("Expected at least one group of examples to draw the differences of; received none.")
-    kept = sorted(sorted(range(len(rows)), key=lambda row: -abs(rows[row]["difference"]))[:ROWS])
-    shown = [rows[row] for row in kept]
-    figure, axes = _figure(7, 2 + 0.28 * len(shown))
+    chosen = sorted(sorted(range(len(rows)), key=lambda row: -abs(rows[row]["difference"]))[:ROWS])
+    shown = [rows[row] for row in chosen]
+    figure, axes = _new_figure(7, 2 + 0.28 * len(shown))
     for place, row in enumerate(shown):
         low, high = row["difference_interval"]
         color = UNCLEAR if low <= 0 <= high else BETTER if row["better"] == "b" else WORSE
@@ -145,10 +145,10 @@ def draw_differences(rows, score, names=("a", "b"), title=""):
     axes.set_xlabel(f"difference in {score_name(score)}")
     left_out = f"; the {len(shown)} of {len(rows)} groups that differ most" if len(shown) < len(rows) else ""
     axes.set_title(title)
-    _plain(axes)
+    _style_axes(axes)
     one, other = map(in_figure, names)
     texts = {BETTER: f"{other} is better", WORSE: f"{one} is better", UNCLEAR: "may be chance"}
-    _legend(figure, texts, f"lines: 95 % intervals; in brackets: number of examples{left_out}")
+    _add_legend(figure, texts, f"lines: 95 % intervals; in brackets: number of examples{left_out}")
     return figure
 
 
@@ -161,7 +161,7 @@ def draw_confidences(confidences, right, title="Confidence"):
         title: of the figure.
     """
     confidences, right = np.asarray(confidences, "float64"), np.asarray(right, bool)
-    figure, axes = _figure(5, 3.8)
+    figure, axes = _new_figure(5, 3.8)
     sides = [confidences[right], confidences[~right]]
     names = [f"right ({right.sum():,})", f"wrong ({(~right).sum():,})"]
     axes.hist(sides, TENTHS, stacked=True, color=[BETTER, WORSE], label=names)
@@ -169,7 +169,7 @@ def draw_confidences(confidences, right, title="Confidence"):
     axes.set_ylabel("answers")
     axes.set_title(title)
     axes.legend(frameon=False)
-    _plain(axes)
+    _style_axes(axes)
     return figure
 
 
@@ -180,16 +180,16 @@ def draw_reliability(confidences, right, title="Reliability"):
     """
     bins, error = reliability(confidences, right), calibration_error(confidences, right)
     sure, share = ([each[name] for each in bins] for name in ("confidence", "accuracy"))
-    figure, axes = _figure(4.4, 3.8)
+    figure, axes = _new_figure(4.4, 3.8)
     axes.plot([0, 1], [0, 1], color=UNCLEAR, linewidth=1)
     axes.plot(sure, share, "o-", color=BETTER)
     axes.set(xlim=(0, 1.02), ylim=(0, 1.02), xlabel="confidence", ylabel="share of right answers")
     axes.set_title(f"{title}: calibration error {error:.3f}")
-    _plain(axes)
+    _style_axes(axes)
     return figure
 
 
-def _legend(figure, texts, note):
+def _add_legend(figure, texts, note):
     handles = [lines.Line2D([], [], color=color, marker="o", linewidth=2, label=text) for color, text in texts.items()]
     columns = 1 if sum(map(len, texts.values())) > 75 else len(texts)
     legend = figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
@@ -214,7 +214,7 @@ def draw_scores(reports, scores=None, title=""):
         )
     names = list(map(in_figure, reports))
     width = 1.4 + 0.09 * max(map(len, names)) + 2.4 * len(chosen)
-    figure, first = _figure(width, 1.6 + 0.4 * len(reports), len(chosen))
+    figure, first = _new_figure(width, 1.6 + 0.4 * len(reports), len(chosen))
     for axes, name in zip(np.atleast_1d(first), chosen, strict=True):
         for place, report in enumerate(reports.values()):
             low, high = report[f"{name}_interval"]
@@ -227,18 +227,18 @@ def draw_scores(reports, scores=None, title=""):
         axes.set_yticks(range(len(reports)), names)
         axes.label_outer()
         axes.set_xlabel(score_name(name) + "\n(less is better)" * (name in ERRORS))
-        _plain(axes)
+        _style_axes(axes)
     figure.suptitle(title)
     return figure
 
 
-def _figure(width, height, panels=1):
+def _new_figure(width, height, panels=1):
     figure = matplotlib_figure.Figure(figsize=(width, height), dpi=150, layout="constrained")
     backend_agg.FigureCanvasAgg(figure)
     return figure, figure.subplots(1, panels, sharey=True)
 
 
-def _plain(axes):
+def _style_axes(axes):
     axes.grid(axis="x", alpha=0.3)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

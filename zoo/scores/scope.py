@@ -56,16 +56,16 @@ def out_of_scope(outputs, references, confidences=None, threshold=None, label=LA
 
     Example:
         >>> from zoo.scores import out_of_scope
-        >>> measured = out_of_scope(["pay", "pay", "oos"], ["pay", "oos", "oos"], [0.9, 0.4, 0.8], threshold=0.5)
-        >>> measured["out_of_scope_recall"], measured["in_scope_accuracy"]
+        >>> scores = out_of_scope(["pay", "pay", "oos"], ["pay", "oos", "oos"], [0.9, 0.4, 0.8], threshold=0.5)
+        >>> scores["out_of_scope_recall"], scores["in_scope_accuracy"]
         (100.0, 100.0)
     """
     if threshold is not None:
         outputs = with_threshold(outputs, confidences, threshold, label)
     scores, count = out_of_scope_scores(outputs, references, label), len(references)
-    measured = report(scores, resamples, seed)
+    result = report(scores, resamples, seed)
     sizes = {"count": count, "sentences": count, "out_of_scope": sum(one == label for one in references)}
-    return sizes | ({} if threshold is None else {"threshold": float(threshold)}) | measured
+    return sizes | ({} if threshold is None else {"threshold": float(threshold)}) | result
 
 
 def with_threshold(outputs, confidences, threshold, label=LABEL):
@@ -91,10 +91,10 @@ def choose_threshold(outputs, references, confidences, label=LABEL):
     confidences = _confidences(outputs, confidences)
     order = np.argsort(confidences, kind="stable")
     ranked = confidences[order]
-    kept = np.array([one == other for one, other in zip(outputs, references, strict=True)], int)[order]
-    given_up = np.array([one == label for one in references], int)[order]
+    right_if_kept = np.array([one == other for one, other in zip(outputs, references, strict=True)], int)[order]
+    right_if_rejected = np.array([one == label for one in references], int)[order]
     # Right answers if the lowest 0, 1, ... are given up.
-    right = np.append(0, np.cumsum(given_up)) + kept.sum() - np.append(0, np.cumsum(kept))
+    right = np.append(0, np.cumsum(right_if_rejected)) + right_if_kept.sum() - np.append(0, np.cumsum(right_if_kept))
     # Equal confidences are given up together; nothing lies above the highest one but 1.
     cuts = np.flatnonzero(np.append(True, np.append(np.diff(ranked) > 0, ranked[-1] < 1)))
     best = cuts[np.argmax(right[cuts])]

@@ -53,13 +53,13 @@ class RankCorrelation(Score):
 
 
 def _ranks(column, times):
-    """The rank of each number among those that are there so often: (resamples, numbers); equal ones share the mean, and
-    nan has none."""
+    """The rank of each number in resamples that have it so many `times`: (resamples, numbers). Equal numbers share the
+    mean of their ranks; that of nan is nan."""
     _, group = np.unique(column, return_inverse=True)
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(group.max() + 1))
-    there = np.add.reduceat(times[:, order], starts, axis=1)
-    return np.where(np.isnan(column), np.nan, (np.cumsum(there, axis=1) - (there - 1) / 2)[:, group])
+    occurrences = np.add.reduceat(times[:, order], starts, axis=1)
+    return np.where(np.isnan(column), np.nan, (np.cumsum(occurrences, axis=1) - (occurrences - 1) / 2)[:, group])
 
 
 def _products(x, y):
@@ -74,8 +74,8 @@ def _correlation(sums):
     spread = [
         np.where(square - mean**2 > SMALLEST * square, square - mean**2, 0.0) for square, mean in ((xx, x), (yy, y))
     ]
-    below = np.sqrt(spread[0] * spread[1])
-    correlations = np.divide(100 * (xy - x * y), below, out=np.full(len(sums), np.nan), where=below > 0)
+    spreads = np.sqrt(spread[0] * spread[1])
+    correlations = np.divide(100 * (xy - x * y), spreads, out=np.full(len(sums), np.nan), where=spreads > 0)
     return np.clip(correlations, -100, 100)
 
 
@@ -129,7 +129,7 @@ def partners(outputs, references, *, resamples=RESAMPLES, seed=0):
 
     Args:
         outputs: the rank of each partner, 1 for the nearest text, see `partner_ranks`; numbers or strings of them.
-        references: as many values; they say nothing.
+        references: as many values, which are not used.
         resamples, seed: of the bootstrap.
 
     Returns:
@@ -138,8 +138,8 @@ def partners(outputs, references, *, resamples=RESAMPLES, seed=0):
 
     Example:
         >>> from zoo.scores import partners
-        >>> found = partners([1, 2, 1, 4], ["1"] * 4)
-        >>> found["accuracy"], found["mrr"]
+        >>> scores = partners([1, 2, 1, 4], ["1"] * 4)
+        >>> scores["accuracy"], scores["mrr"]
         (50.0, 68.75)
     """
     scores, count = partner_scores(outputs, references), len(references)
@@ -154,7 +154,7 @@ def rating_scores(outputs, references):
 
 
 def rating(outputs, references, *, resamples=RESAMPLES, seed=0):
-    """How far numbers are from the right ones, and how well they go with them.
+    """How far numbers are from the right ones, and how well they correlate with them.
 
     Args: as of `similarity`, and the numbers are of the same unit.
 
@@ -164,8 +164,8 @@ def rating(outputs, references, *, resamples=RESAMPLES, seed=0):
 
     Example:
         >>> from zoo.scores import rating
-        >>> found = rating([1.5, 4.0, 3.0, 2.0], [1, 5, 2, 2])
-        >>> found["mae"], round(found["pearson"], 1)
+        >>> scores = rating([1.5, 4.0, 3.0, 2.0], [1, 5, 2, 2])
+        >>> scores["mae"], round(scores["pearson"], 1)
         (0.625, 91.1)
     """
     scores, count = rating_scores(outputs, references), len(references)

@@ -60,9 +60,9 @@ def translation_scores(outputs, references, language="", tokenized=False, metric
     exact = Score("exact_match", equal, ratio(100))
     if not language:
         return [exact]
-    makers = {"bleu": _bleu, "chrf": _chrf, "ter": _ter}
-    chosen = {name: makers[name](language, tokenized) for name in metrics}
-    return [*(_by_sacrebleu(name, *each, outputs, references) for name, each in chosen.items()), exact]
+    makers_of = {"bleu": _bleu, "chrf": _chrf, "ter": _ter}
+    chosen_metrics = {name: makers_of[name](language, tokenized) for name in metrics}
+    return [*(_by_sacrebleu(name, *each, outputs, references) for name, each in chosen_metrics.items()), exact]
 
 
 def translation(outputs, references, language="", tokenized=False, metrics=METRICS, *, resamples=RESAMPLES, seed=0):
@@ -91,8 +91,8 @@ def translation(outputs, references, language="", tokenized=False, metrics=METRI
 
     Example:
         >>> from zoo.scores import translation
-        >>> found = translation(["a dog in the deep snow"], ["a dog in the deep white snow"], "en")
-        >>> round(found["bleu"], 1), round(found["ter"], 1), found["count"]
+        >>> scores = translation(["a dog in the deep snow"], ["a dog in the deep white snow"], "en")
+        >>> round(scores["bleu"], 1), round(scores["ter"], 1), scores["count"]
         (67.3, 14.3, 1)
     """
     scores = translation_scores(outputs, references, language, tokenized, metrics)
@@ -163,7 +163,7 @@ def by_length(scores, lengths):
     """
     rows = []
     for group in length_groups(lengths):
-        measured = report([score.take(group["examples"]) for score in scores])
-        plain = {key: value for key, value in measured.items() if not key.endswith("_signature")}
+        scores_of_group = report([score.take(group["examples"]) for score in scores])
+        plain = {key: value for key, value in scores_of_group.items() if not key.endswith("_signature")}
         rows.append({"from": group["from"], "to": group["to"], "sentences": len(group["examples"]), **plain})
     return rows

@@ -1,7 +1,7 @@
 """Which tag may follow which, where tags spell entities, and the likeliest sequence of tags that is allowed.
 
     IOB2:  I-TYPE follows B-TYPE or I-TYPE alone
-    IOBES: I-TYPE and E-TYPE follow B-TYPE or I-TYPE, and what was begun is ended
+    IOBES: I-TYPE and E-TYPE follow B-TYPE or I-TYPE, and each entity is ended
 
 The sequence maximises sum_t log p(tag_t | x) over the allowed ones, by the algorithm of Viterbi (1967), in
 O(words x tags^2). Where the likeliest tag of each word is allowed already, as it mostly is, nothing else is computed.
@@ -14,12 +14,12 @@ import numpy as np
 
 SCHEME = re.compile(r"([BIESLUM])-(.+)")
 SAME = {"L": "E", "U": "S", "M": "I"}  # of BILOU and BMES
-NEVER = -1e30  # log p of what a network thinks impossible: it is still before what is not allowed, which is -inf
+NEVER = -1e30  # log p of a tag of probability 0; a tag that is not allowed has -inf and stays behind it
 
 
 @dataclasses.dataclass(frozen=True)
 class Transitions:
-    """What is allowed: `follows (tags, tags)` from one tag to the next, `begins (tags,)`, and `ends (tags,)`."""
+    """Allowed transitions: `follows (tags, tags)` from a tag to the next, `begins (tags,)`, and `ends (tags,)`."""
 
     follows: np.ndarray
     begins: np.ndarray
@@ -44,13 +44,13 @@ def transitions(labels):
         or kinds - {kind for prefix, kind in parts if prefix == "B"}
     ):
         return None
-    closes = {kind for prefix, kind in parts if prefix == "E"}  # IOBES: what begins must be ended
+    ended = {kind for prefix, kind in parts if prefix == "E"}  # types that must be ended, as in IOBES
     inside = np.array([prefix in "IE" for prefix, _ in parts])
-    opened = np.array([prefix in "BI" for prefix, _ in parts])
-    binding = np.array([prefix in "BI" and kind in closes for prefix, kind in parts])
+    opens = np.array([prefix in "BI" for prefix, _ in parts])
+    binding = np.array([prefix in "BI" and kind in ended for prefix, kind in parts])
     same = np.array([[one == other for _, other in parts] for _, one in parts])
-    goes_on = opened[:, None] & inside[None, :] & same
-    return Transitions(goes_on | ~inside[None, :] & ~binding[:, None], ~inside, ~binding)
+    continues = opens[:, None] & inside[None, :] & same
+    return Transitions(continues | ~inside[None, :] & ~binding[:, None], ~inside, ~binding)
 
 
 def _parts(label):

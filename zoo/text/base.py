@@ -1,4 +1,4 @@
-"""What every kind of tokenizer has."""
+"""The base of all kinds of tokenizers."""
 
 import functools
 import os
@@ -8,11 +8,11 @@ from pathlib import Path
 from zoo.core.storage import write_bytes
 from zoo.text.special import EOS, UNK, Around
 
-UNKNOWN = " \u2047 "  # how UNK is shown: SentencePiece's sign
+UNKNOWN = " \u2047 "  # the sign of UNK in texts, as in SentencePiece
 
 
 def read_tokenizer(path, make):
-    """What `make` makes of the bytes of a file; a `ValueError` of it names the file."""
+    """`make(the bytes of a file)`; its `ValueError` names the file."""
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"No tokenizer at {path}: there is no such file.")
@@ -30,8 +30,8 @@ class BaseTokenizer(ABC):
     Attributes:
         model_bytes: the content of the file.
         around: the `Around` of its texts; `before` and `after` are its parts.
-        kind: its name in a file that is JSON; "" of SentencePiece.
-        special: the ids that a decoder must leave out; those of SentencePiece it leaves out itself.
+        kind: its name in a file that is JSON; "" for SentencePiece.
+        special: the ids that a decoder must leave out; SentencePiece leaves its own out itself.
     """
 
     kind = ""
@@ -112,7 +112,7 @@ def check_texts(texts):
     return list(texts)
 
 
-def out_of_range(rows, vocab_size):
-    """The error of ids that a vocabulary does not have."""
-    wrong = next(token for row in rows for token in row if not 0 <= token < vocab_size)
-    return ValueError(f"Token ids must lie in [0, {vocab_size}), the size of the vocabulary; received {wrong}.")
+def range_error(rows, vocab_size):
+    """The `ValueError` for ids outside of a vocabulary."""
+    outside = next(token for row in rows for token in row if not 0 <= token < vocab_size)
+    return ValueError(f"Token ids must lie in [0, {vocab_size}), the size of the vocabulary; received {outside}.")

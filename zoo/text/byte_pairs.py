@@ -3,29 +3,29 @@
 import heapq
 import re
 
-from zoo.text.characters import SPACES, pattern, tables
+from zoo.text.characters import SPACES, character_class, tables
+from zoo.text.json_tokenizer import FIRST, JsonTokenizer
 from zoo.text.special import AROUND, UNK, Around
-from zoo.text.written import FIRST, WrittenTokenizer
 
-ENDINGS = ("s", "t", "re", "ve", "m", "ll", "d")  # behind an apostrophe they are words, as in "it's"
+ENDINGS = ("s", "t", "re", "ve", "m", "ll", "d")  # with an apostrophe before them they are words, as in "it's"
 
 
 def byte_signs() -> list[str]:
-    """How the vocabulary writes each of the 256 bytes: itself where it can be seen, else a character from U+0100 on."""
-    seen = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    unseen = iter(range(0x100, 0x200))
-    return [chr(byte if byte in seen else next(unseen)) for byte in range(256)]
+    """The sign of each of the 256 bytes: itself where it is visible, else a character from U+0100 on."""
+    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    substitutes = iter(range(0x100, 0x200))
+    return [chr(byte if byte in visible else next(substitutes)) for byte in range(256)]
 
 
-class BytePairs(WrittenTokenizer):
+class BytePairs(JsonTokenizer):
     """Splits a text into words, writes each as bytes, and merges pairs of pieces in the order of a list.
 
     Of all pairs of neighbours in a word the one that comes first in the list is merged, the leftmost of equal ones,
-    until no pair is in the list. Every text has pieces, and `decode(encode(text)) == text`, behind the space of
-    `prefix_space` if it has none.
+    until no pair is in the list. Every text has pieces, and `decode(encode(text)) == text`, but for the space that
+    `prefix_space` puts before a text.
 
     Args:
-        model_bytes: what `BytePairs.make` has written: the pieces, the merges, and which characters are letters.
+        model_bytes: a file of `BytePairs.make`, with the pieces, the merges, and the tables of letters and numbers.
 
     Example:
         >>> from zoo.text.byte_pairs import BytePairs, byte_signs
@@ -40,28 +40,28 @@ class BytePairs(WrittenTokenizer):
 
     def __init__(self, model_bytes: bytes):
         super().__init__(model_bytes)
-        own, places = self.settings, {piece: token for token, piece in enumerate(self._pieces)}
-        bytes_ = {sign: byte for byte, sign in enumerate(byte_signs())}
-        missing = [sign for sign in bytes_ if sign not in places]
+        settings, places = self.settings, {piece: token for token, piece in enumerate(self._pieces)}
+        bytes_of = {sign: byte for byte, sign in enumerate(byte_signs())}
+        missing = [sign for sign in bytes_of if sign not in places]
         if missing:
             raise ValueError(f"The vocabulary must have a piece for each byte; those of {missing} are missing.")
-        self.byte_ids = [places[sign] for sign in bytes_]
-        self.ranks, self.results, parts = {}, [], set()
-        for left, right in zip(own["merges"][::2], own["merges"][1::2], strict=True):
+        self.byte_ids = [places[sign] for sign in bytes_of]
+        self.ranks, self.results, merged_pieces = {}, [], set()
+        for left, right in zip(settings["merges"][::2], settings["merges"][1::2], strict=True):
             self.ranks.setdefault((left, right), len(self.results))
             self.results.append(places[self._pieces[left] + self._pieces[right]])
-            parts |= {left, right}
-            if self.results[-1] in parts:
+            merged_pieces |= {left, right}
+            if self.results[-1] in merged_pieces:
                 raise ValueError(
                     f"The merge of {self._pieces[left]!r} and {self._pieces[right]!r} comes behind one that needs its "
                     "result; expected the order in which merges are learnt."
                 )
-        # What a special piece is written with may be no byte; it is never shown.
-        self.shown = [bytes(bytes_[sign] for sign in piece if sign in bytes_) for piece in self._pieces]
-        letters, numbers, spaces = map(pattern, (own["letters"], own["numbers"], SPACES))
-        others = f" ?[^{spaces}{letters}{numbers}]+"
+        # A special piece may have characters that stand for no byte; it is never shown.
+        self.shown = [bytes(bytes_of[sign] for sign in piece if sign in bytes_of) for piece in self._pieces]
+        letters, numbers, spaces = map(character_class, (settings["letters"], settings["numbers"], SPACES))
+        symbols = f" ?[^{spaces}{letters}{numbers}]+"
         self._word = re.compile(
-            f"'(?:{'|'.join(ENDINGS)})| ?[{letters}]+| ?[{numbers}]+|{others}|[{spaces}]+(?![^{spaces}])|[{spaces}]+"
+            f"'(?:{'|'.join(ENDINGS)})| ?[{letters}]+| ?[{numbers}]+|{symbols}|[{spaces}]+(?![^{spaces}])|[{spaces}]+"
         )
 
     @classmethod
@@ -84,9 +84,9 @@ class BytePairs(WrittenTokenizer):
             around: what stands around every text.
         """
         places = {piece: token for token, piece in enumerate(pieces)}
-        lost = next((pair for pair in merges if not {*pair, "".join(pair)} <= places.keys()), None)
-        if lost:
-            raise ValueError(f"The merge {lost} needs pieces that the vocabulary does not have.")
+        missing = next((pair for pair in merges if not {*pair, "".join(pair)} <= places.keys()), None)
+        if missing:
+            raise ValueError(f"The merge {missing} needs pieces that the vocabulary does not have.")
         return cls.write(
             before=list(around.before),
             after=list(around.after),
@@ -102,13 +102,13 @@ class BytePairs(WrittenTokenizer):
         """The token ids of each word of a text, the space before it included; together they are those of the text."""
         if self.settings["prefix_space"] and text and not text.startswith(" "):
             text = f" {text}"
-        return [self._merged([self.byte_ids[byte] for byte in word.encode()]) for word in self._word.findall(text)]
+        return [self._merge([self.byte_ids[byte] for byte in word.encode()]) for word in self._word.findall(text)]
 
     def encode_words(self, words: list[str]) -> list[list[int]]:
         """Token ids of each word by itself, as a tagger reads it: behind a space."""
         return self.encode([f" {word}" for word in words])
 
-    def _merged(self, ids):
+    def _merge(self, ids):
         size, ranks = len(ids), self.ranks
         following, previous = list(range(1, size + 1)), list(range(-1, size - 1))
         heap = [(ranks[pair], place) for place, pair in enumerate(zip(ids, ids[1:], strict=False)) if pair in ranks]
@@ -127,7 +127,7 @@ class BytePairs(WrittenTokenizer):
                     heapq.heappush(heap, (ranks[ids[left], ids[right]], left))
         return [token for token in ids if token is not None]
 
-    def _joined(self, ids):
+    def _join(self, ids):
         return b"".join(self._piece(token).encode() if token == UNK else self.shown[token] for token in ids).decode(
             errors="replace"
         )

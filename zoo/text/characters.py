@@ -1,7 +1,7 @@
-"""What characters are to the tokenizers of BERT and GPT-2: the tables that `maintenance/character_rules.py` wrote.
+"""The classes of characters of the tokenizers of BERT and GPT-2: tables that `maintenance/character_rules.py` wrote.
 
 Ranges are bounds: ascending code points at which a range begins or, exclusive, ends. They go into the file of each
-tokenizer that needs them, so that every program that reads it cuts alike, whatever Unicode its own language knows.
+tokenizer that needs them, so that every program cuts texts alike, whichever version of Unicode it has.
 """
 
 import functools
@@ -18,7 +18,7 @@ SPACES += [0x205F, 0x2060, 0x3000, 0x3001]  # the property White_Space
 
 @functools.cache
 def tables():
-    """The tables by name: bounds of ranges, and what becomes of a character."""
+    """The tables by name: bounds of ranges, and replacements of characters."""
     return json.loads(lzma.decompress(FILE.read_bytes()))
 
 
@@ -33,36 +33,36 @@ def bounds_of(codes):
     return bounds
 
 
-def merged(*sets):
-    """The bounds of what is in one of several sets."""
+def union(*sets):
+    """The bounds of the union of several sets."""
     return bounds_of(sorted({code for bounds in sets for code in _codes(bounds)}))
 
 
-def inside(bounds, code):
+def contains(bounds, code):
     """Whether a code point is in the ranges."""
     return bisect_right(bounds, code) % 2 == 1
 
 
-def pattern(*sets):
-    """The inside of a class of a regular expression that has what is in the ranges."""
+def character_class(*sets):
+    """The inside of a character class of a regular expression, with what is in the ranges."""
     pairs = (pair for bounds in sets for pair in zip(bounds[::2], bounds[1::2], strict=True))
     return "".join(f"\\U{first:08x}-\\U{end - 1:08x}" for first, end in pairs)
 
 
-def becomes(*, lowercase, strip_accents, clean):
-    """What becomes of each character that BERT's normalisation changes; what it removes is in the table "removed"."""
-    known = tables()
-    spaces = [code for code in _codes(SPACES) if not (clean and inside(known["removed"], code))]
-    images = {chr(code): " " for code in spaces if code != 32}
+def replacements(*, lowercase, strip_accents, clean):
+    """`{character: its replacement}` of BERT's normalisation; characters to remove are in the table "removed"."""
+    table = tables()
+    spaces = [code for code in _codes(SPACES) if not (clean and contains(table["removed"], code))]
+    result = {chr(code): " " for code in spaces if code != 32}
     if strip_accents:
         syllables = (chr(code) for code in range(0xAC00, 0xD7A4))
-        bare = known["bare"] | {one: unicodedata.normalize("NFD", one) for one in syllables}
-        images = dict.fromkeys(map(chr, _codes(known["marks"])), "") | bare | images
+        unaccented = table["bare"] | {one: unicodedata.normalize("NFD", one) for one in syllables}
+        result = dict.fromkeys(map(chr, _codes(table["marks"])), "") | unaccented | result
     if lowercase:
-        low = known["lower"]
-        images = {one: "".join(low.get(each, each) for each in other) for one, other in images.items()}
-        images = low | images
-    return images
+        lowered = table["lower"]
+        result = {one: "".join(lowered.get(each, each) for each in other) for one, other in result.items()}
+        result = lowered | result
+    return result
 
 
 def _codes(bounds):

@@ -1,7 +1,6 @@
 """Normalisations as SentencePiece keeps them inside a model: every program that reads the model normalises alike.
 
-What they are is said by `maintenance/charsmap_rules.py`, which wrote the files of the folder `charsmaps`: tables of a
-trie over UTF-8, compressed.
+`maintenance/charsmap_rules.py` defines them. It wrote the files of the folder `charsmaps`, compressed tries over UTF-8.
 """
 
 import lzma
@@ -18,29 +17,29 @@ _NAME, _CHARSMAP = 1, 2
 
 
 class Normalization:
-    """One of `NAMES`: `normalize(text)` is what a model that holds it makes of a text before it is cut into pieces."""
+    """One of `NAMES`: `normalize(text)` is the text as a model with it normalises it before cutting it into pieces."""
 
     def __init__(self, name):
         self.name, self._charsmap = name, lzma.decompress((FOLDER / f"{name}.xz").read_bytes())
-        own = field(_NAME, name.encode()) + field(_CHARSMAP, self._charsmap)
+        spec = field(_NAME, name.encode()) + field(_CHARSMAP, self._charsmap)
         self._normalizer = sentencepiece.SentencePieceNormalizer(
-            model_proto=field(_NORMALIZER, own),
+            model_proto=field(_NORMALIZER, spec),
             add_dummy_prefix=False,
             escape_whitespaces=False,
             remove_extra_whitespaces=False,
         )
 
     def normalize(self, text):
-        """The text in this normal form, its white space as it is."""
+        """The text in this normal form; its white space stays."""
         return self._normalizer.Normalize(text)
 
-    def within(self, model_bytes):
+    def put_into(self, model_bytes):
         """A SentencePiece model with this normalisation instead of the one that it has."""
         return with_charsmap(model_bytes, self.name, self._charsmap)
 
 
 def with_charsmap(model_bytes, name, charsmap):
-    """A SentencePiece model with another table of characters, of that name; what it does with white space stays."""
+    """A SentencePiece model with another table of characters, of that name; its settings of white space stay."""
     parts = []
     for number, whole, body in fields(model_bytes):
         if number == _NORMALIZER:
@@ -56,7 +55,7 @@ def charsmap_of(spec):
 
 
 def rules_of(model_bytes):
-    """`{text: what becomes of it}` of the table inside a SentencePiece model; {} where it has none."""
+    """`{text: its replacement}` of the table inside a SentencePiece model; {} where it has none."""
     specs = [body for number, _, body in fields(model_bytes) if number == _NORMALIZER]
     if not any(map(charsmap_of, specs)):
         return {}

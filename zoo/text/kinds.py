@@ -1,13 +1,13 @@
-"""The kind of a tokenizer, found from the content of its file."""
+"""Tokenizers of any kind, which the content of their file decides."""
 
 import os
 import re
 
 from zoo.text.base import BaseTokenizer, read_tokenizer
 from zoo.text.byte_pairs import BytePairs
+from zoo.text.json_tokenizer import read_settings
 from zoo.text.tokenizer import Tokenizer
 from zoo.text.wordpiece import WordPiece
-from zoo.text.written import read
 
 KINDS = {kind.kind: kind for kind in (WordPiece, BytePairs)}
 
@@ -18,13 +18,13 @@ def load_tokenizer(source: str | os.PathLike | bytes) -> BaseTokenizer:
     Raises:
         ValueError: there is no such file, or its content is no tokenizer.
     """
-    return _of(source) if isinstance(source, bytes) else read_tokenizer(source, _of)
+    return _from_bytes(source) if isinstance(source, bytes) else read_tokenizer(source, _from_bytes)
 
 
-def _of(content):
+def _from_bytes(content):
     if not content.startswith(b"{"):  # which begins no SentencePiece model
         return Tokenizer(content)
-    kind = read(content)["tokenizer"]
+    kind = read_settings(content)["tokenizer"]
     if kind not in KINDS:
         raise ValueError(f"This seqzoo knows no tokenizer of the kind {kind!r}; it knows {sorted(KINDS)}.")
     try:

@@ -14,12 +14,12 @@ from zoo.text.tokenizer import Tokenizer
 class SubwordNoise:
     """Spells each word in one of its l most probable ways, `P(x_i) ~ p(x_i)^alpha`, and hides some tokens.
 
-    SentencePiece can sample, too, but from a generator that it shares with everything in the process; here all the
-    randomness comes from the generator that is given, so a batch can be a pure function of a seed and a step.
+    SentencePiece can sample, too, but from one generator of the whole process. Here all randomness comes from the
+    generator that is passed, so that a batch can be a pure function of a seed and a step.
 
     Args:
         tokenizer: a unigram tokenizer; others spell a word in one way only.
-        words: those of the corpus; other words keep their spelling.
+        words: the words of the corpus; other words keep their spelling.
         candidates: l; 1 keeps the spelling.
         alpha: 1 follows the model, 0 takes all candidates alike.
         dropout: probability of each token to become UNK.
@@ -58,7 +58,7 @@ class SubwordNoise:
         Args:
             sentence: the most probable spelling of each word, which fits the room.
             room: the most tokens that the result may have.
-            random: all the randomness.
+            random: the generator of all random choices.
         """
         drawn = [self._draw(word, number) for word, number in zip(sentence, random.random(len(sentence)), strict=True)]
         excess = sum(map(len, drawn)) - room
@@ -72,5 +72,5 @@ class SubwordNoise:
         return [[UNK if random.random() < self.dropout else token for token in word] for word in drawn]
 
     def _draw(self, word, number):
-        ways, reached = self._ways.get(tuple(word), ((word,), None))
-        return ways[0] if reached is None else ways[min(int(np.searchsorted(reached, number)), len(ways) - 1)]
+        ways, cumulated = self._ways.get(tuple(word), ((word,), None))
+        return ways[0] if cumulated is None else ways[min(int(np.searchsorted(cumulated, number)), len(ways) - 1)]

@@ -29,7 +29,7 @@ def field(number, content):
     return varint(number << 3 | 2) + varint(len(content)) + content
 
 
-def whole(number, value):
+def integer_field(number, value):
     """A field of a whole number, not negative."""
     return varint(number << 3) + varint(value)
 
@@ -43,7 +43,7 @@ def varint(value):
     return bytes([*groups, value])
 
 
-def read_whole(content):
+def read_integer(content):
     """The number in the content of a field of `whole`."""
     return _read_varint(content, 0)[0]
 

@@ -1,4 +1,4 @@
-"""What a piece looks like: its ends, its shape, whether it begins a word."""
+"""Features of the spelling of a piece: its ends, its shape, whether it begins a word."""
 
 import zlib
 

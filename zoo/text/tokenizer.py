@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import sentencepiece
 
-from zoo.text.base import BaseTokenizer, check_texts, out_of_range
+from zoo.text.base import BaseTokenizer, check_texts, range_error
 from zoo.text.charsmaps import NAMES as NORMALIZATIONS, Normalization
 from zoo.text.protobuf import field, fields
 from zoo.text.special import AROUND, BOS, EOS, PAD, UNK, Around
@@ -17,7 +17,7 @@ MODEL_TYPES = ("unigram", "bpe", "char", "word")
 _SPECIAL = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
 _VERBATIM = {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "user_defined_symbols": ["\n"]}
 _LONGEST_SENTENCE = 1 << 20  # bytes; the library drops longer sentences without an error
-_UNKNOWN_COSTS = 10.0  # what an unknown piece takes from a log-probability, beside the rarest piece's
+_UNKNOWN_PENALTY = 10.0  # how far the log-probability of UNK is below that of the rarest piece
 _FEW = 16  # fewer texts than these are encoded one by one: for a list, the library starts a pool of threads
 _AROUND = 200  # a field for extensions, which the library passes over; it is the first one of a model that has it
 
@@ -86,9 +86,11 @@ class Tokenizer(BaseTokenizer):
         _check_choice("normalization", normalization, NORMALIZATIONS)
         if isinstance(sentences, str):
             raise TypeError("sentences must be an iterable of strings; received one string.")
-        own = None if verbatim else Normalization(normalization)
+        normalizer = None if verbatim else Normalization(normalization)
         sentences = (
-            (line for text in sentences for line in text.split("\n")) if verbatim else map(own.normalize, sentences)
+            (line for text in sentences for line in text.split("\n"))
+            if verbatim
+            else map(normalizer.normalize, sentences)
         )
         sentences = [sentence for sentence in sentences if sentence.strip()]
         if not sentences:
@@ -121,7 +123,7 @@ class Tokenizer(BaseTokenizer):
                 f"raise vocab_size or lower character_coverage (now {character_coverage}). "
                 f"The library says: {error}"
             ) from error
-        return cls(own.within(model.getvalue()) if own else model.getvalue())
+        return cls(normalizer.put_into(model.getvalue()) if normalizer else model.getvalue())
 
     def with_around(self, before=(), after=(EOS,)):
         """The same tokenizer with other ids around its texts."""
@@ -146,18 +148,18 @@ class Tokenizer(BaseTokenizer):
         The scores of a model of merges (BPE) are ranks, of which Zipf's law makes probabilities. A byte is as rare as
         the rarest piece, and an unknown piece is rarer by as much as SentencePiece's own search for pieces takes.
         """
-        own, processor = range(self.vocab_size), self._processor
-        logarithms = [processor.get_score(token) for token in own]
-        learnt = [token for token in own if not (processor.is_control(token) or processor.is_byte(token))]
+        ids, processor = range(self.vocab_size), self._processor
+        logarithms = [processor.get_score(token) for token in ids]
+        learnt = [token for token in ids if not (processor.is_control(token) or processor.is_byte(token))]
         learnt = [token for token in learnt if token != UNK]
         if [logarithms[token] for token in learnt] == [-float(rank) for rank in range(len(learnt))]:
             for rank, token in enumerate(learnt, 1):
                 logarithms[token] = -math.log(rank)
         rarest = min((logarithms[token] for token in learnt), default=0.0)
-        for token in own:
+        for token in ids:
             if processor.is_byte(token):
                 logarithms[token] = rarest
-        logarithms[UNK] = rarest - _UNKNOWN_COSTS
+        logarithms[UNK] = rarest - _UNKNOWN_PENALTY
         return logarithms
 
     def encode(self, texts: list[str]) -> list[list[int]]:
@@ -195,7 +197,7 @@ class Tokenizer(BaseTokenizer):
         try:
             return [self._processor.decode(row) for row in rows]
         except IndexError as error:
-            raise out_of_range(rows, self.vocab_size) from error
+            raise range_error(rows, self.vocab_size) from error
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -2,21 +2,21 @@
 
 import re
 
-from zoo.text.characters import becomes, inside, merged, pattern, tables
+from zoo.text.characters import character_class, contains, replacements, tables, union
+from zoo.text.json_tokenizer import FIRST, JsonTokenizer
 from zoo.text.special import BOS, EOS, UNK
-from zoo.text.written import FIRST, WrittenTokenizer
 
 LONGEST = 100  # characters of a word; a longer one is unknown
 
 
-class WordPiece(WrittenTokenizer):
+class WordPiece(JsonTokenizer):
     """Normalises a text, splits it at white space and around punctuation, and cuts each word into pieces.
 
     From its left end a word is cut into the longest piece that the vocabulary has; pieces inside a word are written
     with a prefix, "##ing". A word with a part that is in no piece is UNK as a whole.
 
     Args:
-        model_bytes: what `WordPiece.make` has written: the pieces, and what becomes of each character.
+        model_bytes: a file of `WordPiece.make`, with the pieces and the replacement of each character.
 
     Example:
         >>> from zoo.text import WordPiece
@@ -30,17 +30,18 @@ class WordPiece(WrittenTokenizer):
 
     def __init__(self, model_bytes: bytes):
         super().__init__(model_bytes)
-        own = self.settings
-        self._becomes = str.maketrans(own["becomes"])
+        settings = self.settings
+        self._becomes = str.maketrans(settings["becomes"])
         self._removed, self._alone = (
-            re.compile(f"[{pattern(own[name])}]" if own[name] else "(?!)") for name in ("removed", "alone")
+            re.compile(f"[{character_class(settings[name])}]" if settings[name] else "(?!)")
+            for name in ("removed", "alone")
         )
         self._first = {piece: token for token, piece in enumerate(self._pieces) if token not in {*self.special, UNK}}
-        self._most, size = max(map(len, self._first), default=0), len(own["prefix"])
+        self._most, size = max(map(len, self._first), default=0), len(settings["prefix"])
         self._inner = {
             piece[size:]: token
             for piece, token in self._first.items()
-            if piece.startswith(own["prefix"]) and len(piece) > size
+            if piece.startswith(settings["prefix"]) and len(piece) > size
         }
 
     @classmethod
@@ -66,20 +67,20 @@ class WordPiece(WrittenTokenizer):
             special: ids of more pieces that stand for no text, such as "[MASK]".
             longest: the characters of the longest word that is cut.
         """
-        known = tables()
+        table = tables()
         strip_accents = lowercase if strip_accents is None else strip_accents
         alphabet = {character for piece in pieces for character in piece}
-        alone = merged(known["punctuation"], *([known["ideographs"]] if ideographs else []))
-        changed = becomes(lowercase=lowercase, strip_accents=strip_accents, clean=clean)
+        alone = union(table["punctuation"], *([table["ideographs"]] if ideographs else []))
+        images = replacements(lowercase=lowercase, strip_accents=strip_accents, clean=clean)
         return cls.write(
             before=[BOS],
             after=[EOS],
             special=sorted({*FIRST, *special}),
             prefix="##",
             longest=longest,
-            removed=known["removed"] if clean else [],
+            removed=table["removed"] if clean else [],
             alone=alone,
-            becomes={one: other for one, other in changed.items() if _matters(one, other, alphabet, alone)},
+            becomes={one: other for one, other in images.items() if _matters(one, other, alphabet, alone)},
             pieces=list(pieces),
         )
 
@@ -91,22 +92,22 @@ class WordPiece(WrittenTokenizer):
     def _cut(self, word):
         if len(word) > self.settings["longest"]:
             return [UNK]
-        ids, start, known = [], 0, self._first
+        ids, start, pieces = [], 0, self._first
         while start < len(word):
             stop = min(len(word), start + self._most)
-            while stop > start and word[start:stop] not in known:
+            while stop > start and word[start:stop] not in pieces:
                 stop -= 1
             if stop == start:
                 return [UNK]
-            ids.append(known[word[start:stop]])
-            start, known = stop, self._inner
+            ids.append(pieces[word[start:stop]])
+            start, pieces = stop, self._inner
         return ids
 
-    def _joined(self, ids):
+    def _join(self, ids):
         return " ".join(map(self._piece, ids)).replace(f" {self.settings['prefix']}", "")
 
 
 def _matters(one, other, alphabet, alone):
-    """Whether it changes the pieces of a text that one character becomes others; if not, its word is unknown anyway."""
-    cuts = other in ("", " ") or any(inside(alone, ord(each)) for each in one + other)
+    """Whether a replacement can change the pieces of a text; if not, the character's word is unknown either way."""
+    cuts = other in ("", " ") or any(contains(alone, ord(each)) for each in one + other)
     return cuts or one in alphabet or set(other) <= alphabet

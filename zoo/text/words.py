@@ -32,16 +32,16 @@ def _marks():
     """The inside of a class of all marks and symbols but "_", which is a letter, and the letters of flags."""
     bounds = tables()["punctuation"]
     ranges = [(chr(first), chr(end - 1)) for first, end in zip(bounds[::2], bounds[1::2], strict=True)]
-    known = "".join(f"{re.escape(first)}-{re.escape(last)}" for first, last in ranges if not first <= "_" <= last)
+    marks = "".join(f"{re.escape(first)}-{re.escape(last)}" for first, last in ranges if not first <= "_" <= last)
     symbols = "\xa2-\xa9\xac\xae-\xb1\xb4\xb8\xd7\xf7\u2044\u2052\u207a-\u207e\u208a-\u208e\u20a0-\u20cf\u2190-\u2bff"
-    return r"\[-\^`" + known + symbols + "\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
+    return r"\[-\^`" + marks + symbols + "\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
 
 
 def _punctuation():
     marks = _marks()
-    letters, dressed = f"[^ {marks}]+", "[\ufe0f\U0001f3fb-\U0001f3ff]*"  # an emoji in its colours
+    letters, modifiers = f"[^ {marks}]+", "[\ufe0f\U0001f3fb-\U0001f3ff]*"  # an emoji in its colours
     word = f"(?:[0-9]+(?:[.,:][0-9]+)+(?:{letters})?|{letters})(?:[.'\u2019\xb7]{letters})*"
-    mark = f"[!?]+|[.]+|[-]+|[=]+|[*]+|[{marks}]{dressed}(?:\u200d[{marks}]{dressed})*"
+    mark = f"[!?]+|[.]+|[-]+|[=]+|[*]+|[{marks}]{modifiers}(?:\u200d[{marks}]{modifiers})*"
     whole = f"https?://[^ ]*[^ {marks}]/?|[@#]{letters}|{letters}(?:[.]{letters})*@{letters}(?:[.-]{letters})+"
     return (_BLANK, (f"({whole}|{word}|{mark})", r" \1 "))
 
@@ -53,7 +53,7 @@ def _contraction(first, second):
 
 
 def _treebank():
-    two = ("can not", "d 'ye", "gim me", "gon na", "got ta", "lem me", "more 'n")
+    contractions = ("can not", "d 'ye", "gim me", "gon na", "got ta", "lem me", "more 'n")
     return (
         _BLANK,
         ('^"', ' " '),
@@ -74,7 +74,7 @@ def _treebank():
         ('"', ' " '),
         ("([^'\u2019 ])(['\u2019][sSmMdD]|['\u2019]) ", r"\1 \2 "),
         ("([^'\u2019 ])(['\u2019](?:ll|LL|re|RE|ve|VE)|n['\u2019]t|N['\u2019]T) ", r"\1 \2 "),
-        *((rf"\b{_contraction(*each.split())}\b", r" \1 \2 ") for each in two),
+        *((rf"\b{_contraction(*each.split())}\b", r" \1 \2 ") for each in contractions),
         (rf"\b{_contraction('wan', 'na')} ", r" \1 \2 "),
         *((rf" {_contraction(*each)}\b", r" \1 \2 ") for each in (("'t", "is"), ("'t", "was"))),
     )
@@ -85,7 +85,7 @@ RULES = {"spaces": tuple, "punctuation": _punctuation, "treebank": _treebank}
 
 @functools.cache
 def steps(rule):
-    """The replacements of a rule: pairs of a pattern and what it becomes, in which \\0 is all that was found."""
+    """The replacements of a rule: pairs of a pattern and its replacement, in which \\0 is the whole match."""
     return RULES[rule]()
 
 
@@ -114,16 +114,16 @@ def find_words(text, rule="spaces"):
     places = [at for each in _WORD.finditer(text) for at in range(*each.span())]  # of what is no space, in order
     for pattern, new in _compiled(rule):
         text = pattern.sub(new, text)
-    bounds, done = [], 0
+    bounds, position = [], 0
     for word in text.split(" "):
         if word:
-            bounds.append((places[done], places[done + len(word) - 1] + 1))
-            done += len(word)
+            bounds.append((places[position], places[position + len(word) - 1] + 1))
+            position += len(word)
     return bounds
 
 
-def joined_places(words):
-    """The places of words that one space joins."""
+def places_of_joined(words):
+    """The places of words in a text that joins them by one space."""
     ends = itertools.accumulate(words, lambda end, word: end + 1 + len(word), initial=-1)
     return [(end + 1, end + 1 + len(word)) for end, word in zip(ends, words, strict=False) if word]
 
@@ -136,27 +136,27 @@ def write_words(words):
         >>> write_words(["Do", "n't", "(", "yet", ")", "stop", "!"])[0]
         "Don't (yet) stop!"
     """
-    text, places, glued, quoted = "", [], True, False
+    text, places, is_glued, is_quoted = "", [], True, False
     for word in words:
         quote = word == '"'
-        if not (glued or _CLOSING.fullmatch(word) or word in _INSIDE or quote and quoted):
+        if not (is_glued or _CLOSING.fullmatch(word) or word in _INSIDE or quote and is_quoted):
             text += " "
         places.append((len(text), len(text) + len(word)))
         text += word
-        quoted ^= quote
-        glued = word in _INSIDE or quote and quoted or bool(_OPENING.fullmatch(word))
+        is_quoted ^= quote
+        is_glued = word in _INSIDE or quote and is_quoted or bool(_OPENING.fullmatch(word))
     return text, places
 
 
 def choose_rule(sentences):
     """(the rule that finds most words of sentences again, `{rule: the share that it finds}`).
 
-    The sentences, lists of words, are written as people write them. Of rules that are as good it is the first.
+    The sentences, lists of words, are joined as people write them. Of equally good rules it is the first.
     """
-    right, words = dict.fromkeys(RULES, 0), 0
+    hits, words = dict.fromkeys(RULES, 0), 0
     for sentence in sentences[:: max(1, len(sentences) // _TRIED)]:
         text, places = write_words(sentence)
         words += len(places)
         for rule in RULES:
-            right[rule] += len(set(places) & set(find_words(text, rule)))
-    return max(right, key=right.get), {rule: count / max(1, words) for rule, count in right.items()}
+            hits[rule] += len(set(places) & set(find_words(text, rule)))
+    return max(hits, key=hits.get), {rule: count / max(1, words) for rule, count in hits.items()}

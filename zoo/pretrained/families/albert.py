@@ -12,7 +12,7 @@ from zoo.pretrained.plain_letters import RULES, with_plain_letters
 from zoo.pretrained.rules import Rule, copies
 from zoo.pretrained.sentencepiece_files import tokenizer_of
 from zoo.pretrained.vocabulary import our_ids
-from zoo.text.published import demand
+from zoo.text.published import require
 from zoo.text.special import BOS, EOS
 
 UNKNOWN = 1  # the id that the unknown piece has in all of its vocabularies
@@ -94,7 +94,7 @@ def _block(here, paths):
 def _tokenizer(source, ids):
     """Its SentencePiece model behind the rules for letters, and [CLS] and [SEP] around a text."""
     said = source.json("tokenizer_config.json")
-    demand(said, source.address, add_prefix_space=(True, None))
+    require(said, source.address, add_prefix_space=(True, None))
     lower, accents = said.get("do_lower_case", True), said.get("keep_accents", False)
     changed = partial(with_plain_letters, lower=lower, accents=accents)
     return tokenizer_of(source, ids, ("Albert",), ((BOS,), (EOS,)), changed, RULES)

@@ -44,9 +44,9 @@ def network(source):
     pieces = kind in ("bert", "distilbert")
     # Multilingual MiniLM, and E5 after it, are BERT's network with the tokenizer of XLM-R.
     fairseq = source.has(FAIRSEQ) or source.json("tokenizer.json").get("model", {}).get("type") == "Unigram"
-    read = partial(read_wordpiece, source.folder, opened=source.noted, named=config.get("tokenizer_class"))
+    read = partial(read_wordpiece, source.folder, locate=source.noted, network_class=config.get("tokenizer_class"))
     if kind == "roberta":
-        read = partial(read_byte_pairs, source.folder, opened=source.noted)
+        read = partial(read_byte_pairs, source.folder, locate=source.noted)
     if kind in ("xlm-roberta", "camembert") or fairseq and kind != "roberta":
         read = partial(read_camembert if kind == "camembert" else read_fairseq, source)
     pad = config.whole("pad_token_id", 0 if pieces else 1, least=0)

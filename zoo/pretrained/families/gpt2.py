@@ -33,7 +33,7 @@ def network(source):
     config.idle("summary_proj_to_labels", "reorder_and_upcast_attn")
     epsilon, end = config.number("layer_norm_epsilon", 1e-5), config.get("eos_token_id")
     tokenizers, ids = special_ids(
-        partial(read_byte_pairs, source.folder, opened=source.noted), size, end, end, end, end
+        partial(read_byte_pairs, source.folder, locate=source.noted), size, end, end, end, end
     )
     ids = ids.copy()
     ids[:4][ids[:4] < 0] = ids[3]

@@ -2,38 +2,38 @@
 
     {"tokenizer": "wordpiece", "before": [2], "after": [3], "special": [0, 2, 3], ..., "pieces": ["[PAD]", ...]}
 
-`special` are the ids that no text holds and that no text shows. What else there is belongs to the kind.
+`special` are the ids that no text holds and that no text shows. The other settings belong to the kind.
 """
 
 import json
 from abc import abstractmethod
 
-from zoo.text.base import UNKNOWN, BaseTokenizer, check_texts, out_of_range
+from zoo.text.base import UNKNOWN, BaseTokenizer, check_texts, range_error
 from zoo.text.special import EOS, UNK, Around
 
 FIRST = (0, 2, 3)  # PAD, BOS and EOS are special in every vocabulary
 
 
-class WrittenTokenizer(BaseTokenizer):
+class JsonTokenizer(BaseTokenizer):
     """A tokenizer whose file is JSON.
 
     Args:
         model_bytes: the content of the file.
 
     Raises:
-        ValueError: the bytes are no such file, or of another kind.
+        ValueError: the bytes are no such file, or a tokenizer of another kind.
     """
 
     kind = ""
-    keys: dict[str, type] = {}  # what the file of this kind has besides what all have
+    keys: dict[str, type] = {}  # the settings of this kind, beside those of all
 
     def __init__(self, model_bytes: bytes):
-        self.settings = read(model_bytes)
-        wanted = {"tokenizer", "before", "after", "special", "pieces", *self.keys}
-        right = self.settings["tokenizer"] == self.kind and self.settings.keys() == wanted
-        if not right or any(type(self.settings[key]) is not kind for key, kind in self.keys.items()):
+        self.settings = read_settings(model_bytes)
+        expected = {"tokenizer", "before", "after", "special", "pieces", *self.keys}
+        is_kind = self.settings["tokenizer"] == self.kind and self.settings.keys() == expected
+        if not is_kind or any(type(self.settings[key]) is not kind for key, kind in self.keys.items()):
             raise ValueError(
-                f"Expected a tokenizer of the kind {self.kind!r} with {sorted(wanted)}; received "
+                f"Expected a tokenizer of the kind {self.kind!r} with {sorted(expected)}; received "
                 f"{self.settings['tokenizer']!r} with {sorted(self.settings)}."
             )
         self._pieces = self.settings["pieces"]
@@ -48,9 +48,9 @@ class WrittenTokenizer(BaseTokenizer):
     @classmethod
     def write(cls, **settings):
         """The tokenizer of these settings."""
-        whole = {"tokenizer": cls.kind, **settings}
-        pieces = whole.pop("pieces")  # last, where a reader of the file sees the rest first
-        return cls(json.dumps(whole | {"pieces": pieces}, ensure_ascii=False, separators=(",", ":")).encode())
+        document = {"tokenizer": cls.kind, **settings}
+        pieces = document.pop("pieces")  # last, so that who reads the file sees the settings first
+        return cls(json.dumps(document | {"pieces": pieces}, ensure_ascii=False, separators=(",", ":")).encode())
 
     def with_around(self, before=(), after=(EOS,)):
         """The same tokenizer with other ids around its texts."""
@@ -75,22 +75,22 @@ class WrittenTokenizer(BaseTokenizer):
         """Text of each sequence; special ids are dropped, UNK shows as the sign ⁇."""
         rows = [[int(token) for token in sequence] for sequence in token_ids]
         if any(not 0 <= token < self.vocab_size for row in rows for token in row):
-            raise out_of_range(rows, self.vocab_size)
-        return [self._joined([token for token in row if token not in self.special]) for row in rows]
+            raise range_error(rows, self.vocab_size)
+        return [self._join([token for token in row if token not in self.special]) for row in rows]
 
     def _piece(self, token):
         return UNKNOWN.strip() if token == UNK else self._pieces[token]
 
     @abstractmethod
-    def _joined(self, ids):
+    def _join(self, ids):
         """The text of ids, of which none is special."""
 
 
-def read(model_bytes):
+def read_settings(model_bytes):
     """The settings of a file.
 
     Raises:
-        ValueError: the bytes are none.
+        ValueError: the bytes are no tokenizer.
     """
     try:
         settings = json.loads(bytes(model_bytes).decode())
