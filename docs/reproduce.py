@@ -21,7 +21,7 @@ PAGE, RESULTS = ROOT / "docs" / "reproduce.md", ROOT / "docs" / "reproduced"
 
 def content():
     """The summary of all systems, then each with its figure and its claims."""
-    reports = [report.read(system, RESULTS) for system in SYSTEMS if report.result(RESULTS, system).is_file()]
+    reports = [report.read(system, RESULTS) for system in SYSTEMS if report.result_path(RESULTS, system).is_file()]
     backends = {f"{each['versions']['backend']}, Keras {each['versions']['keras']}" for each in reports}
     claims = [row for each in reports for row in each["claims"]]
     minutes = sum(each["seconds"] for each in reports) / 60

@@ -69,7 +69,7 @@ def run_system(system, args):
     if args.check:
         stored = report.read(system, args.out)
         return stored, not is_same(system, stored, log)
-    path = report.result(args.out, system)
+    path = report.result_path(args.out, system)
     path.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(path.parent, os.W_OK):  # before minutes are spent
         raise PermissionError(13, "Permission denied", str(path.parent))
@@ -82,11 +82,11 @@ def run_system(system, args):
 
 def is_same(system, stored, log):
     """Whether the weights of another training are those that were kept; a sentence on standard error says why not."""
-    if reasons := report.differing(stored):
+    if reasons := report.comparison_obstacles(stored):
         log(f"hashes cannot be compared, for {'; '.join(reasons)}. Measure it here: seqzoo reproduce {system}")
         return False
     again = report.measure(system, stored.get("quick", False), log)
-    changed = report.changed(stored, again)
+    changed = report.changed_models(stored, again)
     if changed:
         log(f"the weights of {len(changed)} models differ from those that were kept: {'; '.join(changed)}")
         return False

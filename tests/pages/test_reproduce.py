@@ -60,7 +60,7 @@ def test_the_figure_is_of_these_results(system):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_what_holds_is_a_rule_of_the_numbers(system):
     found = report.read(system, HOME)
-    assert report.module_of(system).claims(found["found"]) == found["claims"]
+    assert report.load_module(system).claims(found["found"]) == found["claims"]
 
 
 @pytest.mark.slow

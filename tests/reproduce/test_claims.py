@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from zoo.reproduce import tasks
-from zoo.reproduce.claims import T_95, above, binned, interval, slope
+from zoo.reproduce.claims import T_95, bin_means, interval, is_above, slope
 
 
 @pytest.mark.parametrize("count", sorted(T_95))
@@ -18,8 +18,8 @@ def test_intervals_are_students(count):
 
 def test_above_is_a_paired_comparison():
     noise = np.array([0.0, 5.0, -3.0])
-    assert above(noise + [1.0, 1.1, 0.9], noise) and not above(noise, noise + [1.0, 1.1, 0.9])
-    assert not above([1.0, 2.0, 3.0], [2.0, 1.0, 3.0])
+    assert is_above(noise + [1.0, 1.1, 0.9], noise) and not is_above(noise, noise + [1.0, 1.1, 0.9])
+    assert not is_above([1.0, 2.0, 3.0], [2.0, 1.0, 3.0])
 
 
 def test_a_power_law_has_its_exponent():
@@ -27,11 +27,11 @@ def test_a_power_law_has_its_exponent():
 
 
 def test_a_curve_is_binned():
-    assert binned(np.arange(7.0), 3) == [0.5, 2.5, 4.5] and binned(np.arange(2.0), 30) == [0.0, 1.0]
+    assert bin_means(np.arange(7.0), 3) == [0.5, 2.5, 4.5] and bin_means(np.arange(2.0), 30) == [0.0, 1.0]
 
 
 def test_pointers_lead_where_labels_say():
-    tokens, labels, hops = tasks.pointers(np.random.default_rng(1), 200, 12, letters=8, reach=3)
+    tokens, labels, hops = tasks.draw_pointers(np.random.default_rng(1), 200, 12, letters=8, reach=3)
     assert {0, 1, 2, 3} <= set(hops.ravel().tolist())
     for row in range(200):
         for at in range(12):
@@ -42,8 +42,8 @@ def test_pointers_lead_where_labels_say():
 
 
 def test_texts_are_written_backwards_to_their_ends():
-    ids, lengths = tasks.texts(np.random.default_rng(1), 50, (1, 5), 6, 9)
-    batch = tasks.to_text(ids, lengths, tasks.backwards(ids, lengths))
+    ids, lengths = tasks.draw_texts(np.random.default_rng(1), 50, (1, 5), 6, 9)
+    batch = tasks.make_text_batch(ids, lengths, tasks.reverse(ids, lengths))
     assert {int(length) for length in lengths} == {1, 2, 3, 4, 5}
     for row, length in enumerate(lengths):
         wanted = ids[row, :length][::-1].tolist()

@@ -44,7 +44,7 @@ def fake(monkeypatch):
         {"paper": "It is right.", "ours": f"It is {found['right'][0]} right.", "holds": True, "seeds": [0, 1]},
         {"paper": "It is fast.", "ours": "It is slow.", "holds": False, "seeds": []},
     ]
-    monkeypatch.setattr(report, "module_of", lambda system: made)
+    monkeypatch.setattr(report, "load_module", lambda system: made)
     return made
 
 

@@ -44,4 +44,4 @@ def test_other_numbers_are_judged_otherwise(system, place, path, number, holds):
     for name in outer:
         part = part[name]
     part[last] = number
-    assert report.module_of(system).claims(found)[place]["holds"] is holds
+    assert report.load_module(system).claims(found)[place]["holds"] is holds

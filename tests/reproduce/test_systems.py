@@ -30,6 +30,6 @@ def test_a_system_is_measured_drawn_and_judged(system, tmp_path):
 @pytest.mark.release
 def test_the_same_seed_gives_the_same_weights():
     first, second = (report.measure("macaron", quick=True, log=lambda line: None) for _ in range(2))
-    assert report.changed(first, second) == []
+    assert report.changed_models(first, second) == []
     second["weights"]["Macaron"][1] = first["weights"]["Macaron"][0]
-    assert report.changed(first, second) == ["Macaron, seed 1"]
+    assert report.changed_models(first, second) == ["Macaron, seed 1"]

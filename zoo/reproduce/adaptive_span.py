@@ -14,7 +14,7 @@ from zoo.depth import Stack
 from zoo.feedforward import FeedForward
 from zoo.models import LanguageModel
 from zoo.reproduce import figures
-from zoo.reproduce.claims import above, claim, plus_minus
+from zoo.reproduce.claims import claim, is_above, plus_minus
 from zoo.reproduce.training import Trainer
 
 FULL = {"updates": 600, "seeds": 3}
@@ -24,9 +24,8 @@ SPAN, RAMP, START, HEADS, BLOCKS, PRICE = 64, 8, 32, 4, 2, 1e-3
 PRICES = {"no price": 0.0, f"price {PRICE:g}": PRICE}
 
 
-def planted(step):
-    """A batch in which each symbol is a copy of the one `BACK + 1` places before; positions that cannot know it yet do
-    not count."""
+def make_batch(step):
+    """A batch in which each symbol is a copy of the one `BACK + 1` places before; the first ones do not count."""
     ids = np.random.default_rng(step).integers(0, SYMBOLS, (BATCH, TIME + 1)).astype("int32")
     for place in range(BACK + 1, TIME + 1):
         ids[:, place] = ids[:, place - BACK - 1]
@@ -34,28 +33,31 @@ def planted(step):
     return {"token_ids": ids[:, :-1], "labels": ids[:, 1:], "weights": weights}
 
 
-def model(price):
+def make_model(price):
     def attention():
         return AdaptiveSpanAttention(64, HEADS, SPAN, RAMP, price, initial_span=START)
 
-    made = LanguageModel(
+    model = LanguageModel(
         SYMBOLS,
         Stack([PreNorm(attention(), FeedForward(64, 128), dropout=0.0) for _ in range(BLOCKS)]),
         dropout=0.0,
     )
-    made.build()
-    return made
+    model.build()
+    return model
 
 
-def reaches(model):
+def measure_reaches(model):
     """`(blocks, heads)`: `R + z`."""
     spans = [ops.convert_to_numpy(block.attention.spans()) for block in model.decoder.blocks]
     return np.array(spans) + RAMP
 
 
-def trimmed_difference(model):
-    """The largest difference of the logits once no layer reads further than its widest head; windows are set back."""
-    batch = {"token_ids": planted(99)["token_ids"]}
+def trim_model(model):
+    """(windows, difference): each layer trimmed to its widest head, and how far this changes the logits at most.
+
+    The windows are removed again.
+    """
+    batch = {"token_ids": make_batch(99)["token_ids"]}
     before, layers = ops.convert_to_numpy(model(batch)), [block.attention for block in model.decoder.blocks]
     windows = [layer.trim() for layer in layers]
     after = ops.convert_to_numpy(model(batch))
@@ -67,15 +69,15 @@ def trimmed_difference(model):
 def measure(log, updates, seeds):
     facts = {"seeds": list(range(seeds)), "loss": {}, "reach": {}, "windows": {}, "trimmed": [], "weights": {}}
     for name, price in PRICES.items():
-        trainer = Trainer(lambda price=price: model(price), keras.optimizers.Adam(2e-3))
+        trainer = Trainer(lambda price=price: make_model(price), keras.optimizers.Adam(2e-3))
         for seed in facts["seeds"]:
-            losses = trainer.train(seed, lambda step, seed=seed: planted([seed, step]), updates)
-            reach = reaches(trainer.model)
-            paid = price * float((reach - RAMP).mean(axis=1).sum())
-            facts["loss"].setdefault(name, []).append(round(float(losses[-50:].mean()) - paid, 4))
+            losses = trainer.train(seed, lambda step, seed=seed: make_batch([seed, step]), updates)
+            reach = measure_reaches(trainer.model)
+            penalty = price * float((reach - RAMP).mean(axis=1).sum())
+            facts["loss"].setdefault(name, []).append(round(float(losses[-50:].mean()) - penalty, 4))
             facts["reach"].setdefault(name, []).append(reach.astype(float).round(1).tolist())
             facts["weights"].setdefault(name, []).append(trainer.hash())
-            windows, difference = trimmed_difference(trainer.model)
+            windows, difference = trim_model(trainer.model)
             facts["windows"].setdefault(name, []).append(windows)
             facts["trimmed"].append(difference)
         log(f"{name}: losses {facts['loss'][name]}, windows {facts['windows'][name]}")
@@ -83,38 +85,40 @@ def measure(log, updates, seeds):
 
 
 def claims(facts):
-    free, paid = (np.array(rows).reshape(len(rows), -1) for rows in facts["reach"].values())
-    loss, dear = (np.array(rows) for rows in facts["loss"].values())
+    free_reach, priced_reach = (np.array(rows).reshape(len(rows), -1) for rows in facts["reach"].values())
+    free_loss, priced_loss = (np.array(rows) for rows in facts["loss"].values())
     windows = np.array(list(facts["windows"].values())[1])
-    widest, seeds = paid.max(axis=1), facts["seeds"]
-    long, short = int((paid >= BACK).sum()), int((paid < RAMP + 1).sum())
-    least = 100 * (1 - windows.mean(axis=1) / SPAN)
+    widest, seeds = priced_reach.max(axis=1), facts["seeds"]
+    long_heads, short_heads = int((priced_reach >= BACK).sum()), int((priced_reach < RAMP + 1).sum())
+    most_are_short = short_heads > priced_reach.size / 2
+    saved_percent = 100 * (1 - windows.mean(axis=1) / SPAN)
     return [
         claim(
             "Heads learn how far back they look: a few have a long span and most a short one (Sukhbaatar et al. 2019, "
             "section 4.2 and figure 4: the lowest five layers stay at the shortest).",
-            f"Where one symbol {BACK} back matters, {long} of {paid.size} heads reach as far with a price, the "
-            f"widest {plus_minus(widest, '{:.1f}')}, and {short} are at the shortest reach, {RAMP}: heads are long or "
-            f"short, and {'most are short' if short > paid.size / 2 else 'fewer than half are short'}.",
-            widest.min() > BACK and short > paid.size / 2,
+            f"Where one symbol {BACK} back matters, {long_heads} of {priced_reach.size} heads reach as far with a "
+            f"price, the widest {plus_minus(widest, '{:.1f}')}, and {short_heads} are at the shortest reach, {RAMP}: "
+            f"heads are long or short, and {'most' if most_are_short else 'fewer than half'} are short.",
+            widest.min() > BACK and most_are_short,
             seeds,
         ),
         claim(
             "The price of the span shortens it without a loss of quality: 314 of 8,192 positions on average at 1.11 "
             "bits per character (Sukhbaatar et al. 2019, section 2.2 and table 1).",
-            f"The mean reach is {plus_minus(paid.mean(axis=1), '{:.1f}')} with a price of {PRICE:g} and "
-            f"{plus_minus(free.mean(axis=1), '{:.1f}')} without, at losses of {plus_minus(dear, '{:.4f}')} and "
-            f"{plus_minus(loss, '{:.4f}')} nats per symbol.",
-            above(free.mean(axis=1), paid.mean(axis=1)) and dear.mean() - loss.mean() < 0.01,
+            f"The mean reach is {plus_minus(priced_reach.mean(axis=1), '{:.1f}')} with a price of {PRICE:g} and "
+            f"{plus_minus(free_reach.mean(axis=1), '{:.1f}')} without, at losses of "
+            f"{plus_minus(priced_loss, '{:.4f}')} and {plus_minus(free_loss, '{:.4f}')} nats per symbol.",
+            is_above(free_reach.mean(axis=1), priced_reach.mean(axis=1))
+            and priced_loss.mean() - free_loss.mean() < 0.01,
             seeds,
         ),
         claim(
             "Keys beyond the widest head of a layer need not be read, which saves up to 70 % of the operations "
             "(Sukhbaatar et al. 2019, table 3 and section 4.3).",
             f"Trimmed to windows of {', '.join(map(str, windows.tolist()))} (a pair of layers for each seed), "
-            f"{plus_minus(least, '{:.0f}')} % less than {SPAN}, the models' logits change by at most "
+            f"{plus_minus(saved_percent, '{:.0f}')} % less than {SPAN}, the models' logits change by at most "
             f"{max(facts['trimmed']):.1g}.",
-            max(facts["trimmed"]) < 1e-4 and least.mean() > 0,
+            max(facts["trimmed"]) < 1e-4 and saved_percent.mean() > 0,
             seeds,
         ),
     ]

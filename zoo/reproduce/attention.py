@@ -13,7 +13,7 @@ from zoo.core.masks import length_mask
 from zoo.models import Seq2Seq
 from zoo.recurrent import RecurrentEncoder
 from zoo.reproduce import figures, tasks
-from zoo.reproduce.claims import above, claim, plus_minus
+from zoo.reproduce.claims import claim, is_above, plus_minus
 from zoo.reproduce.training import Trainer, adam
 
 FULL = {"updates": 900, "copy_updates": 1200, "seeds": 3, "units": 48, "lengths": (3, 5, 8)}
@@ -23,44 +23,44 @@ SYMBOLS, BATCH, TESTS, COPIED = 8, 32, 200, (3, 6)
 VOCABULARY = tasks.FIRST + SYMBOLS
 
 
-def built(model):
+def build(model):
     model.build()
     return model
 
 
-def model(kind, units):
-    return built(Seq2Seq(VOCABULARY, VOCABULARY, units=units, cell="gru", attention=kind))
+def make_model(kind, units):
+    return build(Seq2Seq(VOCABULARY, VOCABULARY, units=units, cell="gru", attention=kind))
 
 
-def reversal(random, count, lengths, longest):
-    ids, drawn = tasks.texts(random, count, lengths, longest, SYMBOLS)
-    return tasks.to_text(ids, drawn, tasks.backwards(ids, drawn))
+def make_reversals(random, count, lengths, longest):
+    ids, lengths = tasks.draw_texts(random, count, lengths, longest, SYMBOLS)
+    return tasks.make_text_batch(ids, lengths, tasks.reverse(ids, lengths))
 
 
-def copy(random, count, turned):
+def make_copies(random, count, turned):
     """To write the text itself; with `turned` it is read backwards."""
-    ids, drawn = tasks.texts(random, count, COPIED, COPIED[1], SYMBOLS)
-    return tasks.to_text(tasks.backwards(ids, drawn) if turned else ids, drawn, ids)
+    ids, lengths = tasks.draw_texts(random, count, COPIED, COPIED[1], SYMBOLS)
+    return tasks.make_text_batch(tasks.reverse(ids, lengths) if turned else ids, lengths, ids)
 
 
-def exact(trainer, batch):
+def exact_share(trainer, batch):
     """The share of texts without a wrong symbol."""
     return round(float((trainer.right(batch) | (batch["weights"] == 0)).all(axis=1).mean()), 4)
 
 
-def on_the_diagonal(model, batch):
+def diagonal_share(model, batch):
     """The share of written symbols, but for the first, with the largest weight on the symbol that they repeat."""
     memory = model.encode(batch["source_ids"], batch["source_lengths"])
     states = model.decoder(model.target_embedding(batch["target_ids"]), memory)[..., : model.units]
     query, mask = states[:, :-1], length_mask(batch["source_lengths"], batch["source_ids"].shape[1])
     weights = model.decoder.attention.attention_weights(query, memory["values"], value_mask=mask)
-    looked = ops.convert_to_numpy(weights).argmax(-1)[:, :-1]
-    place = np.arange(1, looked.shape[1] + 1)[None]
+    attended = ops.convert_to_numpy(weights).argmax(-1)[:, :-1]
+    place = np.arange(1, attended.shape[1] + 1)[None]
     lengths = batch["source_lengths"][:, None]
-    return round(float((looked == lengths - 1 - place)[place < lengths].mean()), 4)
+    return round(float((attended == lengths - 1 - place)[place < lengths].mean()), 4)
 
 
-def identities():
+def measure_identities():
     """Largest differences: of additive weights with v = 0 from equal ones, of ours with unit matrices from "dot"."""
     random = np.random.default_rng(0)
     states, values = (random.normal(size=(2, length, 6)).astype("float32") for length in (5, 7))
@@ -70,44 +70,44 @@ def identities():
     additive.vector.assign(np.zeros(additive.vector.shape))
     for projection in (general.query_projection, general.key_projection):
         projection.kernel.assign(np.eye(6))
-    equal = ops.convert_to_numpy(additive.attention_weights(states, values))
+    uniform = ops.convert_to_numpy(additive.attention_weights(states, values))
     scores = np.einsum("btd,bsd->bts", states, values).astype("float64")
     dot = np.exp(scores - scores.max(-1, keepdims=True))
     dot /= dot.sum(-1, keepdims=True)
-    facts = ops.convert_to_numpy(general.attention_weights(states, values))
-    return {"v = 0": float(np.abs(equal - 1 / 7).max()), "W = I": float(np.abs(facts - dot).max())}
+    weights = ops.convert_to_numpy(general.attention_weights(states, values))
+    return {"v = 0": float(np.abs(uniform - 1 / 7).max()), "W = I": float(np.abs(weights - dot).max())}
 
 
 def measure(log, updates, copy_updates, seeds, units, lengths):
-    facts = {"seeds": list(range(seeds)), "lengths": list(lengths), "identities": identities()}
+    facts = {"seeds": list(range(seeds)), "lengths": list(lengths), "identities": measure_identities()}
     facts |= {"right": {}, "diagonal": {}, "copied": {}, "weights": {}}
     longest, between = max(lengths), (min(lengths), max(lengths))
     for name, kind in KINDS.items():
-        trainer = Trainer(lambda kind=kind: model(kind, units), adam(6e-3, updates))
+        trainer = Trainer(lambda kind=kind: make_model(kind, units), adam(6e-3, updates))
         for seed in facts["seeds"]:
-            trainer.train(seed, lambda step, s=seed: reversal(of(s, step), BATCH, between, longest), updates)
-            tests = [reversal(of(99, length), TESTS, (length, length), longest) for length in lengths]
-            facts["right"].setdefault(name, []).append([exact(trainer, test) for test in tests])
+            trainer.train(seed, lambda step, s=seed: make_reversals(rng(s, step), BATCH, between, longest), updates)
+            tests = [make_reversals(rng(99, length), TESTS, (length, length), longest) for length in lengths]
+            facts["right"].setdefault(name, []).append([exact_share(trainer, test) for test in tests])
             facts["weights"].setdefault(name, []).append(trainer.hash())
             if kind:
-                facts["diagonal"].setdefault(name, []).append(on_the_diagonal(trainer.model, tests[-1]))
+                facts["diagonal"].setdefault(name, []).append(diagonal_share(trainer.model, tests[-1]))
         log(f"{name}: right by length {facts['right'][name]}")
 
-    def without():
+    def make_plain():
         encoder = RecurrentEncoder(units, "lstm", bidirectional=False)
-        return built(Seq2Seq(VOCABULARY, VOCABULARY, units, "lstm", None, encoder=encoder))
+        return build(Seq2Seq(VOCABULARY, VOCABULARY, units, "lstm", None, encoder=encoder))
 
-    trainer = Trainer(without, adam(4e-3, copy_updates))
+    trainer = Trainer(make_plain, adam(4e-3, copy_updates))
     for turned, name in ((False, "forwards"), (True, "backwards")):
         for seed in facts["seeds"]:
-            trainer.train(seed, lambda step, s=seed, t=turned: copy(of(s, step), BATCH, t), copy_updates)
-            facts["copied"].setdefault(name, []).append(exact(trainer, copy(of(99), 5 * TESTS, turned)))
+            trainer.train(seed, lambda step, s=seed, t=turned: make_copies(rng(s, step), BATCH, t), copy_updates)
+            facts["copied"].setdefault(name, []).append(exact_share(trainer, make_copies(rng(99), 5 * TESTS, turned)))
             facts["weights"].setdefault(f"copy, read {name}", []).append(trainer.hash())
         log(f"copies of texts read {name}: {facts['copied'][name]}")
     return facts
 
 
-def of(*seed):
+def rng(*seed):
     return np.random.default_rng(seed)
 
 
@@ -119,7 +119,7 @@ def claims(facts):
     copied = {name: 100 * np.array(rows) for name, rows in facts["copied"].items()}
     diagonal = 100 * np.array(facts["diagonal"]["additive"])
     differences = facts["identities"]
-    kept = max(lost["additive"].mean(), lost["dot-product"].mean())
+    worst_loss = max(lost["additive"].mean(), lost["dot-product"].mean())
     return [
         claim(
             "Without attention quality falls with the length of a sentence, with it there is no drop even beyond 50 "
@@ -128,9 +128,9 @@ def claims(facts):
             f"attention, {longest['additive']} % with additive and {longest['dot-product']} % with dot-product "
             f"attention; of texts of {facts['lengths'][0]} symbols all three write at least "
             f"{min(rows[:, 0].mean() for rows in right.values()):.1f} %.",
-            above(right["additive"][:, -1], right["no attention"][:, -1])
-            and above(lost["no attention"], lost["additive"])
-            and kept < 5,
+            is_above(right["additive"][:, -1], right["no attention"][:, -1])
+            and is_above(lost["no attention"], lost["additive"])
+            and worst_loss < 5,
             seeds,
         ),
         claim(
@@ -154,7 +154,7 @@ def claims(facts):
             f"LSTMs copy {plus_minus(copied['backwards'], '{:.1f}')} % of the texts that they read backwards, and "
             f"{plus_minus(copied['forwards'], '{:.1f}')} % of those that they read forwards."
             + (" So short a training tells nothing of it." if max(map(np.mean, copied.values())) < 10 else ""),
-            above(copied["backwards"], copied["forwards"]),
+            is_above(copied["backwards"], copied["forwards"]),
             seeds,
         ),
     ]

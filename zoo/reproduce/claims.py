@@ -29,13 +29,13 @@ def plus_minus(rows, form="{:.3f}"):
     return f"{form.format(mean)} ± {form.format(half)}"
 
 
-def above(first, second):
+def is_above(first, second):
     """Whether the mean of `first - second`, paired by seeds, is above 0 with all of its 95 % interval."""
     mean, half = interval(np.asarray(first, float) - np.asarray(second, float))
     return bool(mean > half)
 
 
-def binned(values, count):
+def bin_means(values, count):
     """A curve in about `count` points: means of equal parts, without what is left over."""
     width = max(1, len(values) // count)
     return np.reshape(values[: len(values) // width * width], (-1, width)).mean(1).round(4).tolist()

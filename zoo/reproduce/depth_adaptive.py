@@ -16,7 +16,7 @@ from keras import ops
 from zoo.depth import GeometricExit, MultinomialExit, make_depth_adaptive_stack, make_stack
 from zoo.models import DepthAdaptiveTransformer
 from zoo.reproduce import figures, tasks
-from zoo.reproduce.claims import above, claim, plus_minus
+from zoo.reproduce.claims import claim, is_above, plus_minus
 from zoo.reproduce.training import Trainer, adam
 from zoo.text.special import BOS
 from zoo.training import DepthAdaptiveLoss
@@ -29,9 +29,9 @@ PRICES, WIDTHS, PRICE = (0.01, 0.1, 0.3), (0.0, 8.0), 0.1  # PRICE is that of th
 SWEEPS = {**{f"lambda {price:g}": (price, 0.0) for price in PRICES}, f"sigma {WIDTHS[1]:g}": (PRICE, WIDTHS[1])}
 
 
-def examples(random, count):
+def make_examples(random, count):
     """A batch of `tasks.pointers`, read from right to left, and the hops of each token."""
-    tokens, labels, hops = (side[:, ::-1] for side in tasks.pointers(random, count, TIME, LETTERS, POINTERS, 0.5))
+    tokens, labels, hops = (side[:, ::-1] for side in tasks.draw_pointers(random, count, TIME, LETTERS, POINTERS, 0.5))
     labels = labels + tasks.FIRST
     batch = {
         "source_ids": tokens,
@@ -43,101 +43,101 @@ def examples(random, count):
     return {**batch, "weights": np.ones((count, TIME), "float32")}, np.minimum(hops, HOPS)
 
 
-def batch(*seed):
-    return examples(np.random.default_rng(seed), BATCH)[0]
+def make_batch(*seed):
+    return make_examples(np.random.default_rng(seed), BATCH)[0]
 
 
-def goes_on(base):
-    """The model of a trainer, of the weights that it has at the time, with a rule of exit that is new."""
+def make_exit_model(base):
+    """The model of a trainer, with its present weights and a new rule of exit."""
     return base.model.with_exit(GeometricExit(LAYERS))
 
 
-def model(units):
+def make_model(units):
     sizes = {"units": units, "num_heads": 4, "hidden_units": 2 * units, "dropout": 0.0}
     words = tasks.FIRST + LETTERS + POINTERS
     decoder = make_depth_adaptive_stack(LAYERS, **sizes)
-    made = DepthAdaptiveTransformer(words, words, make_stack(1, **sizes), decoder, dropout=0.0)
-    made.build()
-    return made
+    model = DepthAdaptiveTransformer(words, words, make_stack(1, **sizes), decoder, dropout=0.0)
+    model.build()
+    return model
 
 
-def chances():
-    """The largest distance of the sum of q from 1, of both rules over tokens, by random states."""
+def sum_errors():
+    """`{rule: largest distance of the sum of its probabilities from 1}`, for random states."""
     states = [ops.convert_to_tensor(x) for x in np.random.default_rng(0).normal(size=(LAYERS, 2, 7, 16))]
-    facts = {}
+    errors = {}
     for name, rule in (("geometric-like", GeometricExit(LAYERS)), ("multinomial", MultinomialExit(LAYERS))):
         keras.utils.set_random_seed(0)
         rule.build((None, None, 16))
         states = [ops.cast(state, "float32") for state in states]
         sums = ops.convert_to_numpy(ops.sum(ops.exp(rule.log_chances(states)), axis=-1))
-        facts[name] = float(np.abs(sums - 1).max())
-    return facts
+        errors[name] = float(np.abs(sums - 1).max())
+    return errors
 
 
-def exits(trainer, batch, hops):
+def measure_exits(trainer, batch, hops):
     """`{"exit", "right", "by hops"}`: the average exit, the share of right labels, and the average exit by hops."""
     right = trainer.right(batch)
-    left = ops.convert_to_numpy(trainer.model.think(model_inputs(batch))["exits"])
-    by_hops = [round(float(left[hops == hop].mean()), 3) for hop in range(HOPS + 1)]
-    return {"exit": round(float(left.mean()), 4), "right": round(float(right.mean()), 4), "by hops": by_hops}
+    exits = ops.convert_to_numpy(trainer.model.think(model_inputs(batch))["exits"])
+    by_hops = [round(float(exits[hops == hop].mean()), 3) for hop in range(HOPS + 1)]
+    return {"exit": round(float(exits.mean()), 4), "right": round(float(right.mean()), 4), "by hops": by_hops}
 
 
 def measure(log, updates, exit_updates, seeds, units):
-    facts = {"seeds": list(range(seeds)), "chances": chances(), "fixed": [], "taught": {}, "weights": {}}
-    base = Trainer(lambda: model(units), adam(2e-3, updates), DepthAdaptiveLoss())
-    taught = {}
+    facts = {"seeds": list(range(seeds)), "chances": sum_errors(), "fixed": [], "taught": {}, "weights": {}}
+    base = Trainer(lambda: make_model(units), adam(2e-3, updates), DepthAdaptiveLoss())
+    trainers = {}
     for name, (price, width) in SWEEPS.items():
         loss = DepthAdaptiveLoss("likelihood", price, width, alpha=1.0)
-        taught[name] = Trainer(partial(goes_on, base), adam(5e-4, exit_updates), loss)
-    test, hops = examples(np.random.default_rng(99), TESTS)
+        trainers[name] = Trainer(partial(make_exit_model, base), adam(5e-4, exit_updates), loss)
+    test, hops = make_examples(np.random.default_rng(99), TESTS)
     for seed in facts["seeds"]:
-        base.train(seed, partial(batch, seed, 0), updates)
+        base.train(seed, partial(make_batch, seed, 0), updates)
         logits = ops.convert_to_numpy(base.model.depth_logits(model_inputs(test)))
         facts["fixed"].append(
             [round(float(share), 4) for share in (logits.argmax(-1) == test["labels"][:, None]).mean((0, 2))]
         )
         facts["weights"].setdefault("all depths", []).append(base.hash())
-        for name, trainer in taught.items():
-            trainer.train(seed, partial(batch, seed, 1), exit_updates)
-            facts["taught"].setdefault(name, []).append(exits(trainer, test, hops))
+        for name, trainer in trainers.items():
+            trainer.train(seed, partial(make_batch, seed, 1), exit_updates)
+            facts["taught"].setdefault(name, []).append(measure_exits(trainer, test, hops))
             facts["weights"].setdefault(name, []).append(trainer.hash())
         log(f"seed {seed}: exits {[(name, rows[-1]['exit']) for name, rows in facts['taught'].items()]}")
     return facts
 
 
 def claims(facts):
-    left = {name: np.array([row["exit"] for row in rows]) for name, rows in facts["taught"].items()}
+    exits = {name: np.array([row["exit"] for row in rows]) for name, rows in facts["taught"].items()}
     right = {name: 100 * np.array([row["right"] for row in rows]) for name, rows in facts["taught"].items()}
     cheap, middle, dear, wide = SWEEPS
     by_hops = np.array([row["by hops"] for row in facts["taught"][cheap]])
-    whole, seeds = 100 * np.array(facts["fixed"])[:, -1], facts["seeds"]
-    said = {name: plus_minus(rows, "{:.2f}") for name, rows in left.items()}
+    full_depth, seeds = 100 * np.array(facts["fixed"])[:, -1], facts["seeds"]
+    means = {name: plus_minus(rows, "{:.2f}") for name, rows in exits.items()}
     return [
         claim(
             "Easy tokens leave early: a few layers give the quality of all of them, 34.7 BLEU at an average exit of "
             "1.42 of 6 (Elbayad et al. 2020, section 4.2 and table 1).",
-            f"At lambda {PRICES[0]:g} tokens leave after {said[cheap]} of {LAYERS} layers with "
-            f"{plus_minus(right[cheap], '{:.1f}')} % of the labels right, against {plus_minus(whole, '{:.1f}')} % "
+            f"At lambda {PRICES[0]:g} tokens leave after {means[cheap]} of {LAYERS} layers with "
+            f"{plus_minus(right[cheap], '{:.1f}')} % of the labels right, against {plus_minus(full_depth, '{:.1f}')} % "
             f"of all layers. Letters leave after {plus_minus(by_hops[:, 0], '{:.2f}')}, pointers of one hop after "
             f"{plus_minus(by_hops[:, 1], '{:.2f}')} and of {HOPS} or more after "
             f"{plus_minus(by_hops[:, -1], '{:.2f}')}.",
-            above(by_hops[:, 1], by_hops[:, 0])
-            and above(by_hops[:, -1], by_hops[:, 1])
-            and (whole - right[cheap]).mean() < 1,
+            is_above(by_hops[:, 1], by_hops[:, 0])
+            and is_above(by_hops[:, -1], by_hops[:, 1])
+            and (full_depth - right[cheap]).mean() < 1,
             seeds,
         ),
         claim(
             "The larger the price lambda of a layer, the earlier tokens leave (Elbayad et al. 2020, figure 4a).",
-            f"The average exit is {said[cheap]} at {cheap}, {said[middle]} at {PRICE:g} and {said[dear]} at "
+            f"The average exit is {means[cheap]} at {cheap}, {means[middle]} at {PRICE:g} and {means[dear]} at "
             f"{PRICES[-1]:g}.",
-            above(left[cheap], left[middle]) and above(left[middle], left[dear]),
+            is_above(exits[cheap], exits[middle]) and is_above(exits[middle], exits[dear]),
             seeds,
         ),
         claim(
             "The wider the kernel sigma over a token's neighbours, the later tokens leave (Elbayad et al. 2020, figure "
             "4b).",
-            f"At lambda {PRICE:g} the average exit is {said[middle]} without a kernel and {said[wide]} with {wide}.",
-            above(left[wide], left[middle]),
+            f"At lambda {PRICE:g} the average exit is {means[middle]} without a kernel and {means[wide]} with {wide}.",
+            is_above(exits[wide], exits[middle]),
             seeds,
         ),
         claim(
@@ -155,8 +155,8 @@ def draw(facts):
     for (key, rows), name, color in zip(facts["taught"].items(), names, colors, strict=True):
         by_hops = np.array([row["by hops"] for row in rows])
         figures.line(axes, range(HOPS + 1), by_hops, name, color, marker="o", ls="--" if "sigma" in key else "-")
-        left, right = ([row[part] for row in rows] for part in ("exit", "right"))
-        below.plot(left, 100 * np.array(right), "o", color=color, alpha=0.8, label=name)
+        exits, right = ([row[part] for row in rows] for part in ("exit", "right"))
+        below.plot(exits, 100 * np.array(right), "o", color=color, alpha=0.8, label=name)
     axes.set_xticks(range(HOPS + 1), [*map(str, range(HOPS)), f"{HOPS} or more"])
     axes.set(xlabel="hops; bands are 95 % intervals", ylabel=f"layer of {LAYERS}", ylim=(0.9, 5.6))
     axes.set_yticks(range(1, LAYERS + 1))

@@ -10,7 +10,7 @@ import numpy as np
 from zoo.depth import make_stack
 from zoo.models import Tagger
 from zoo.reproduce import figures, tasks
-from zoo.reproduce.claims import above, claim, plus_minus, slope
+from zoo.reproduce.claims import claim, is_above, plus_minus, slope
 from zoo.reproduce.training import Trainer, adam
 
 FULL = {"updates": 400, "seeds": 5, "theory_seeds": 5}
@@ -20,14 +20,14 @@ STEPS = (0.2, 0.1, 0.05, 0.025)
 WIRINGS = {"pre-LN": "pre_norm", "Macaron": "macaron"}
 
 
-def tagger(wiring):
+def make_tagger(wiring):
     stack = make_stack(2, UNITS, 4, HIDDEN, wiring, dropout=0.0)  # which halves it for Macaron
     model = Tagger(tasks.FIRST + LETTERS + REACH, LETTERS, stack, dropout=0.0)
     model.build()
     return model
 
 
-def exponential(matrix):
+def matrix_exponential(matrix):
     """`exp(matrix)` by its series, for matrices of a norm below 1."""
     total = term = np.eye(len(matrix))
     for order in range(1, 25):
@@ -36,63 +36,63 @@ def exponential(matrix):
     return total
 
 
-def errors(seed, size=6):
+def local_errors(seed, size=6):
     """The local error of each way to take one step of `h`, for each `h` of `STEPS`."""
     random = np.random.default_rng(seed)
     first, second = (random.normal(size=(size, size)) / size**0.5 for _ in range(2))
-    facts = {"Lie, exact": [], "Strang, exact": [], "Lie, Euler": [], "Strang, Euler": []}
+    errors = {"Lie, exact": [], "Strang, exact": [], "Lie, Euler": [], "Strang, Euler": []}
     for h in STEPS:
-        whole = exponential(h * (first + second))
-        for name, flow in (("exact", exponential), ("Euler", lambda matrix: np.eye(size) + matrix)):
+        exact = matrix_exponential(h * (first + second))
+        for name, flow in (("exact", matrix_exponential), ("Euler", lambda matrix: np.eye(size) + matrix)):
             half = flow(h / 2 * second)
-            facts[f"Lie, {name}"].append(np.abs(flow(h * second) @ flow(h * first) - whole).max())
-            facts[f"Strang, {name}"].append(np.abs(half @ flow(h * first) @ half - whole).max())
-    return {name: [float(f"{error:.4g}") for error in row] for name, row in facts.items()}
+            errors[f"Lie, {name}"].append(np.abs(flow(h * second) @ flow(h * first) - exact).max())
+            errors[f"Strang, {name}"].append(np.abs(half @ flow(h * first) @ half - exact).max())
+    return {name: [float(f"{error:.4g}") for error in row] for name, row in errors.items()}
 
 
-def weights():
+def count_weights():
     """Of a block of each wiring, at the sizes of the paper's base model with the feed-forward layers halved."""
-    facts = {}
+    counts = {}
     for name, wiring in WIRINGS.items():
         stack = make_stack(1, 512, 8, 2048, wiring)
         stack.build((None, None, 512))
-        facts[name] = stack.count_params()
-    return facts
+        counts[name] = stack.count_params()
+    return counts
 
 
 def measure(log, updates, seeds, theory_seeds):
-    facts = {"seeds": list(range(seeds)), "theory_seeds": list(range(theory_seeds)), "parameters": weights()}
-    facts |= {"errors": [errors(seed) for seed in facts["theory_seeds"]], "loss": {}, "right": {}, "weights": {}}
-    tokens, labels, _ = tasks.pointers(np.random.default_rng(99), TESTS, TIME, LETTERS, REACH)
+    facts = {"seeds": list(range(seeds)), "theory_seeds": list(range(theory_seeds)), "parameters": count_weights()}
+    facts |= {"errors": [local_errors(seed) for seed in facts["theory_seeds"]], "loss": {}, "right": {}, "weights": {}}
+    tokens, labels, _ = tasks.draw_pointers(np.random.default_rng(99), TESTS, TIME, LETTERS, REACH)
     for name, wiring in WIRINGS.items():
-        trainer = Trainer(lambda wiring=wiring: tagger(wiring), adam(2e-3, updates))
+        trainer = Trainer(lambda wiring=wiring: make_tagger(wiring), adam(2e-3, updates))
         facts["trained"] = facts.get("trained", {}) | {name: trainer.model.count_params()}
         for seed in facts["seeds"]:
-            losses = trainer.train(seed, lambda step, seed=seed: batch(seed, step), updates)
+            losses = trainer.train(seed, lambda step, seed=seed: make_batch(seed, step), updates)
             facts["loss"].setdefault(name, []).append(round(float(losses[-20:].mean()), 4))
-            share = float(trainer.right(tasks.tagging(tokens, labels)).mean())
+            share = float(trainer.right(tasks.make_tag_batch(tokens, labels)).mean())
             facts["right"].setdefault(name, []).append(round(share, 4))
             facts["weights"].setdefault(name, []).append(trainer.hash())
         log(f"{name}: right {facts['right'][name]}")
     return facts
 
 
-def batch(seed, step):
-    tokens, labels, _ = tasks.pointers(np.random.default_rng([seed, step]), BATCH, TIME, LETTERS, REACH)
-    return tasks.tagging(tokens, labels)
+def make_batch(seed, step):
+    tokens, labels, _ = tasks.draw_pointers(np.random.default_rng([seed, step]), BATCH, TIME, LETTERS, REACH)
+    return tasks.make_tag_batch(tokens, labels)
 
 
 def claims(facts):
     orders = {name: [slope(STEPS, row[name]) for row in facts["errors"]] for name in facts["errors"][0]}
-    said = {name: plus_minus(values, "{:.2f}") for name, values in orders.items()}
+    means = {name: plus_minus(values, "{:.2f}") for name, values in orders.items()}
     parameters, right = facts["parameters"], {name: 100 * np.array(rows) for name, rows in facts["right"].items()}
     more = parameters["Macaron"] - parameters["pre-LN"]
     return [
         claim(
             "The splitting of Strang and Marchuk has a local error of third order, that of Lie and Trotter one of "
             "second (Lu et al. 2019, section 3.2).",
-            f"With exact flows the error of one step falls with the power {said['Strang, exact']} of its length, and "
-            f"for Lie and Trotter with {said['Lie, exact']}.",
+            f"With exact flows the error of one step falls with the power {means['Strang, exact']} of its length, and "
+            f"for Lie and Trotter with {means['Lie, exact']}.",
             abs(np.mean(orders["Strang, exact"]) - 3) < 0.2 and abs(np.mean(orders["Lie, exact"]) - 2) < 0.2,
             facts["theory_seeds"],
         ),
@@ -100,7 +100,7 @@ def claims(facts):
             "So the Macaron network, which follows Strang and Marchuk, is the more accurate solver: third order "
             "instead of second (Lu et al. 2019, sections 3.2 and 3.3).",
             "A network takes Euler steps, x + F(x), instead of exact flows; with them the error falls with the power "
-            f"{said['Strang, Euler']}, and with the usual order of the layers with {said['Lie, Euler']}.",
+            f"{means['Strang, Euler']}, and with the usual order of the layers with {means['Lie, Euler']}.",
             np.mean(orders["Strang, Euler"]) > 2.5,
             facts["theory_seeds"],
         ),
@@ -118,7 +118,7 @@ def claims(facts):
             f"On chains of pointers Macaron has {plus_minus(right['Macaron'], '{:.2f}')} % of the labels right and "
             f"pre-LN {plus_minus(right['pre-LN'], '{:.2f}')} %; the difference is "
             f"{plus_minus(right['Macaron'] - right['pre-LN'], '{:.2f}')} points.",
-            above(right["Macaron"], right["pre-LN"]),
+            is_above(right["Macaron"], right["pre-LN"]),
             facts["seeds"],
         ),
     ]

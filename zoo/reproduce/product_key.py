@@ -12,7 +12,7 @@ from keras import layers, ops
 from zoo.feedforward import FeedForward, ProductKeyMemory
 from zoo.feedforward.product_key import memory_usage
 from zoo.reproduce import figures
-from zoo.reproduce.claims import above, claim, plus_minus
+from zoo.reproduce.claims import claim, is_above, plus_minus
 from zoo.reproduce.training import Trainer
 from zoo.training import RowAdam
 
@@ -21,86 +21,86 @@ QUICK = {"pairs": 100, "updates": 3, "seeds": 2, "num_keys": 16}
 UNITS, LABELS, BATCH, HEADS, K = 32, 64, 256, 2, 8
 
 
-def memory(num_keys, norm):
+def make_memory(num_keys, norm):
     return ProductKeyMemory(UNITS, num_keys, HEADS, K, 32, norm, seed=1)
 
 
-def products(inner):
-    """Multiplications a position: of a memory its queries, half-keys, sums and values."""
+def multiplications(inner):
+    """The number of multiplications for a position: those of a memory are for queries, half-keys, sums and values."""
     if isinstance(inner, FeedForward):
         return 2 * inner.units * inner.hidden_units
     half = 2 * inner.num_keys * inner.query_dim // 2
     return inner.num_heads * (UNITS * inner.query_dim + half + inner.k * inner.units)
 
 
-def feedforward(num_keys):
-    """One whose multiplications are those of a memory."""
-    return FeedForward(UNITS, products(memory(num_keys, None)) // (2 * UNITS))
+def make_feedforward(num_keys):
+    """A feed-forward layer with as many multiplications as a memory."""
+    return FeedForward(UNITS, multiplications(make_memory(num_keys, None)) // (2 * UNITS))
 
 
 LAYERS = {
-    "memory": lambda num_keys: memory(num_keys, None),
-    "memory, batch norm": lambda num_keys: memory(num_keys, "batch"),
-    "feed-forward": feedforward,
+    "memory": lambda num_keys: make_memory(num_keys, None),
+    "memory, batch norm": lambda num_keys: make_memory(num_keys, "batch"),
+    "feed-forward": make_feedforward,
 }
 
 
-def pairs(count):
+def make_pairs(count):
     random = np.random.default_rng(count)
     vectors = random.normal(size=(count, 1, UNITS)).astype("float32")
     return vectors, random.integers(0, LABELS, (count, 1)).astype("int32")
 
 
-def batch(x, labels, *seed):
+def make_batch(x, labels, *seed):
     rows = np.random.default_rng(seed).integers(0, len(x), BATCH)
     return {"x": x[rows], "labels": labels[rows], "weights": np.ones((BATCH, 1), "float32")}
 
 
-def same_as_all_keys(num_keys, queries=200):
-    """Of how many queries the product search finds the k best of all `num_keys^2` keys, as a full search does."""
-    layer, same = memory(num_keys, None), 0
+def compare_search(num_keys, queries=200):
+    """For how many queries the product search finds the k best of all `num_keys^2` keys, as a full search does."""
+    layer = make_memory(num_keys, None)
     layer.build((None, None, UNITS))
     x = np.random.default_rng(0).normal(size=(1, queries, UNITS)).astype("float32")
-    facts = ops.convert_to_numpy(layer.select(x)[0])[0]
+    chosen = ops.convert_to_numpy(layer.select(x)[0])[0]
     first, second = (ops.convert_to_numpy(half)[0].astype("float64") for half in layer.half_scores(layer.queries(x)))
     sums = (first[..., :, None] + second[..., None, :]).reshape(queries, HEADS, -1)
     best = np.argsort(-sums, axis=-1)[..., :K]
-    same = (np.sort(best, -1) == np.sort(facts, -1)).all((-1, -2)).sum()
+    same = (np.sort(best, -1) == np.sort(chosen, -1)).all((-1, -2)).sum()
     return {"queries": queries, "same": int(same), "keys": num_keys**2, "looked at": 2 * num_keys + K**2}
 
 
 def measure(log, pairs, updates, seeds, num_keys):
-    x, labels = globals()["pairs"](pairs)
-    facts = {"seeds": list(range(seeds)), "pairs": pairs, "search": same_as_all_keys(num_keys), "weights": {}}
+    x, labels = make_pairs(pairs)
+    facts = {"seeds": list(range(seeds)), "pairs": pairs, "search": compare_search(num_keys), "weights": {}}
     facts |= {"known": {}, "usage": {}, "kl": {}, "products": {}, "sorted": {}}
     for name, make in LAYERS.items():
-        made = []
+        inner_layers = []
 
-        def model(make=make, made=made):
-            made.append(make(num_keys))
+        def make_model(make=make, inner_layers=inner_layers):
+            inner_layers.append(make(num_keys))
             inputs = keras.Input((1, UNITS), name="x")
-            return keras.Model({"x": inputs}, layers.Dense(LABELS, name="labels")(made[-1](inputs)))
+            return keras.Model({"x": inputs}, layers.Dense(LABELS, name="labels")(inner_layers[-1](inputs)))
 
-        trainer = Trainer(model, RowAdam(2e-3, 1e-2))
-        inner = made[0]
-        facts["products"][name] = products(inner)
+        trainer = Trainer(make_model, RowAdam(2e-3, 1e-2))
+        inner = inner_layers[0]
+        facts["products"][name] = multiplications(inner)
         for seed in facts["seeds"]:
-            trainer.train(seed, lambda step, seed=seed: batch(x, labels, seed, step), updates)
-            right = [trainer.right(each).mean() for each in whole(x, labels)]
+            trainer.train(seed, lambda step, seed=seed: make_batch(x, labels, seed, step), updates)
+            right = [trainer.right(each).mean() for each in split_pairs(x, labels)]
             facts["known"].setdefault(name, []).append(round(float(np.mean(right)), 4))
             facts["weights"].setdefault(name, []).append(trainer.hash())
             if name.startswith("memory"):
                 weights = ops.convert_to_numpy(inner.value_weights(x))
-                used = memory_usage(weights)
-                facts["usage"].setdefault(name, []).append(round(used["usage"], 4))
-                facts["kl"].setdefault(name, []).append(round(used["kl"], 4))
+                usage = memory_usage(weights)
+                facts["usage"].setdefault(name, []).append(round(usage["usage"], 4))
+                facts["kl"].setdefault(name, []).append(round(usage["kl"], 4))
                 shares = np.sort(weights / weights.sum())[::-1] * len(weights)
                 facts["sorted"].setdefault(name, []).append(shares[:: len(shares) // 64].round(5).tolist())
         log(f"{name} knows {facts['known'][name]}")
     return facts
 
 
-def whole(x, labels):
+def split_pairs(x, labels):
     """All pairs in batches of one size."""
     for at in range(0, len(x) - len(x) % min(1000, len(x)), min(1000, len(x))):
         rows = slice(at, at + min(1000, len(x)))
@@ -126,7 +126,7 @@ def claims(facts):
             f"Of {facts['pairs']:,} random pairs a memory knows {plus_minus(known[plain], '{:.1f}')} % by heart, and a "
             f"feed-forward network with as many multiplications ({facts['products']['feed-forward']:,}) "
             f"{plus_minus(known['feed-forward'], '{:.1f}')} %.",
-            above(known[plain], known["feed-forward"]),
+            is_above(known[plain], known["feed-forward"]),
             seeds,
         ),
         claim(
@@ -135,7 +135,7 @@ def claims(facts):
             f"Of {search['keys']:,} values {plus_minus(usage[normed], '{:.1f}')} % are used with batch norm and "
             f"{plus_minus(usage[plain], '{:.1f}')} % without; the KL from equal use is "
             f"{plus_minus(facts['kl'][normed], '{:.2f}')} and {plus_minus(facts['kl'][plain], '{:.2f}')} nats.",
-            above(usage[normed], usage[plain]),
+            is_above(usage[normed], usage[plain]),
             seeds,
         ),
     ]

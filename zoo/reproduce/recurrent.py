@@ -11,7 +11,7 @@ from keras import layers
 
 from zoo.recurrent.cells import make_layer
 from zoo.reproduce import figures
-from zoo.reproduce.claims import above, binned, claim, plus_minus
+from zoo.reproduce.claims import bin_means, claim, is_above, plus_minus
 from zoo.reproduce.training import Trainer, adam
 
 FULL = {"updates": 2500, "lag": 20, "seeds": 3}
@@ -22,25 +22,26 @@ CELLS = {
     "GRU": ("gru", {}),
     "LSTM": ("lstm", {}),
 }
-KNOWN = {"simple_rnn": 50, "gru_reset_before": 150, "gru": 165, "lstm": 200}  # of the formulas, for 4 inputs, 5 units
+# The numbers of weights by the formulas, for 4 inputs and 5 units.
+EXPECTED_WEIGHTS = {"simple_rnn": 50, "gru_reset_before": 150, "gru": 165, "lstm": 200}
 SYMBOLS, UNITS, BATCH, TESTS = 8, 32, 64, 1000
 RECALLED, BINS = 0.95, 40
 
 
-def weights_of(cell, inputs=4, units=5):
+def count_weights(cell, inputs=4, units=5):
     layer = make_layer(cell, units)
     layer.build((None, None, inputs))
     return layer.count_params()
 
 
-def reader(cell, settings):
+def make_reader(cell, settings):
     """Ids `(batch, time)` -> logits of the first symbol, `(batch, 8)`."""
     ids = keras.Input((None,), dtype="int32", name="ids")
     states = make_layer(cell, UNITS, **settings)(layers.Embedding(2 * SYMBOLS, UNITS)(ids))
     return keras.Model({"ids": ids}, layers.Dense(SYMBOLS)(states))
 
 
-def examples(count, lag, *seed):
+def make_examples(count, lag, *seed):
     random = np.random.default_rng(seed)
     ids = random.integers(SYMBOLS, 2 * SYMBOLS, (count, lag + 1)).astype("int32")
     ids[:, 0] = random.integers(0, SYMBOLS, count)
@@ -48,48 +49,49 @@ def examples(count, lag, *seed):
 
 
 def measure(log, updates, lag, seeds):
-    facts = {"counts": {cell: weights_of(cell) for cell in KNOWN}, "lag": lag, "seeds": list(range(seeds))}
-    facts |= {"updates": updates, "recalled": {}, "curves": {}, "weights": {}}
-    tests = examples(TESTS, lag, 99)
+    facts = {"counts": {cell: count_weights(cell) for cell in EXPECTED_WEIGHTS}, "lag": lag}
+    facts |= {"seeds": list(range(seeds)), "updates": updates, "recalled": {}, "curves": {}, "weights": {}}
+    tests = make_examples(TESTS, lag, 99)
     for name, (cell, settings) in CELLS.items():
-        trainer = Trainer(lambda cell=cell, settings=settings: reader(cell, settings), adam(5e-3, updates))
+        trainer = Trainer(lambda cell=cell, settings=settings: make_reader(cell, settings), adam(5e-3, updates))
         for seed in facts["seeds"]:
-            losses = trainer.train(seed, lambda step, seed=seed: examples(BATCH, lag, seed, step), updates)
+            losses = trainer.train(seed, lambda step, seed=seed: make_examples(BATCH, lag, seed, step), updates)
             facts["recalled"].setdefault(name, []).append(round(float(trainer.right(tests).mean()), 4))
-            facts["curves"].setdefault(name, []).append(binned(losses, BINS))
+            facts["curves"].setdefault(name, []).append(bin_means(losses, BINS))
             facts["weights"].setdefault(name, []).append(trainer.hash())
         log(f"{name} recalls {facts['recalled'][name]} of what was {lag} symbols back")
     return facts
 
 
 def claims(facts):
-    lag, seeds, back = facts["lag"], facts["seeds"], {n: 100 * np.array(rows) for n, rows in facts["recalled"].items()}
-    said = {name: plus_minus(rows, "{:.1f}") for name, rows in back.items()}
-    counts = ", ".join(str(facts["counts"][cell]) for cell in KNOWN)
+    lag, seeds = facts["lag"], facts["seeds"]
+    recalled = {name: 100 * np.array(rows) for name, rows in facts["recalled"].items()}
+    means = {name: plus_minus(rows, "{:.1f}") for name, rows in recalled.items()}
+    counts = ", ".join(str(facts["counts"][cell]) for cell in EXPECTED_WEIGHTS)
     return [
         claim(
             "A gate is one more recurrence: with n inputs and m units a plain one has m(m+n)+m weights, a GRU 3 and an "
             "LSTM 4 times as many (Cho et al. 2014, equations 5 to 8; Hochreiter and Schmidhuber 1997); cuDNN's form "
             "of the GRU has 3m biases more.",
             f"With n = 4 and m = 5 the layers have {counts} weights (SimpleRNN, GRU, GRU of cuDNN's form, LSTM); the "
-            f"formulas say {', '.join(map(str, KNOWN.values()))}.",
-            facts["counts"] == KNOWN,
+            f"formulas say {', '.join(map(str, EXPECTED_WEIGHTS.values()))}.",
+            facts["counts"] == EXPECTED_WEIGHTS,
         ),
         claim(
             "LSTM bridges long time lags that plain recurrent networks do not learn (Hochreiter and Schmidhuber 1997, "
             "abstract and section 5).",
-            f"Of what was {lag} symbols back LSTM recalls {said['LSTM']} % and a SimpleRNN that begins with small "
-            f"random weights {said['SimpleRNN']} %; guessing has {100 / SYMBOLS:.1f} %. One that begins with an "
-            f"orthogonal matrix, as in Keras, recalls {said['SimpleRNN, orthogonal']} %.",
-            above(back["LSTM"], back["SimpleRNN"]) and min(back["LSTM"]) > 100 * RECALLED,
+            f"Of what was {lag} symbols back LSTM recalls {means['LSTM']} % and a SimpleRNN that begins with small "
+            f"random weights {means['SimpleRNN']} %; guessing has {100 / SYMBOLS:.1f} %. One that begins with an "
+            f"orthogonal matrix, as in Keras, recalls {means['SimpleRNN, orthogonal']} %.",
+            is_above(recalled["LSTM"], recalled["SimpleRNN"]) and min(recalled["LSTM"]) > 100 * RECALLED,
             seeds,
         ),
         claim(
             "GRU is as good as LSTM, and both are better than tanh units (Chung et al. 2014, abstract and table 2).",
-            f"GRU recalls {said['GRU']} % of what was {lag} symbols back: LSTM minus GRU is "
-            f"{plus_minus(back['LSTM'] - back['GRU'], '{:.1f}')} points, GRU minus SimpleRNN "
-            f"{plus_minus(back['GRU'] - back['SimpleRNN'], '{:.1f}')}.",
-            not above(back["LSTM"], back["GRU"]) and above(back["GRU"], back["SimpleRNN"]),
+            f"GRU recalls {means['GRU']} % of what was {lag} symbols back: LSTM minus GRU is "
+            f"{plus_minus(recalled['LSTM'] - recalled['GRU'], '{:.1f}')} points, GRU minus SimpleRNN "
+            f"{plus_minus(recalled['GRU'] - recalled['SimpleRNN'], '{:.1f}')}.",
+            not is_above(recalled["LSTM"], recalled["GRU"]) and is_above(recalled["GRU"], recalled["SimpleRNN"]),
             seeds,
         ),
     ]

@@ -17,8 +17,8 @@ from zoo.depth.reversible import half_step
 from zoo.feedforward import FeedForward
 from zoo.models import LanguageModel
 from zoo.reproduce import figures
-from zoo.reproduce.claims import above, claim, plus_minus
-from zoo.reproduce.training import Trainer, adam, gradients, values_of
+from zoo.reproduce.claims import claim, is_above, plus_minus
+from zoo.reproduce.training import Trainer, adam, gradients, to_arrays
 
 FULL = {"updates": 1500, "seeds": 3, "longest": 9, "depth": 24, "draws": 4}
 QUICK = {"updates": 2, "seeds": 2, "longest": 3, "depth": 3, "draws": 2}
@@ -27,7 +27,7 @@ UNITS, HEADS, BUCKETS, CHUNK = 64, 4, 8, 4
 LEARNT = 0.9
 
 
-def duplications(random, count, longest):
+def make_duplications(random, count, longest):
     """Texts `0 w 0 w` of which the second half counts; w has `longest` symbols."""
     words = random.integers(1, SYMBOLS, (count, longest))
     ids = np.pad(words, ((0, 0), (1, 0)))
@@ -37,7 +37,7 @@ def duplications(random, count, longest):
     return {"token_ids": ids[:, :-1], "labels": ids[:, 1:], "weights": weights}
 
 
-def writer(rounds=1, chunk=CHUNK):
+def make_writer(rounds=1, chunk=CHUNK):
     """A language model of one reversible layer; attention is full where a chunk holds the whole text."""
     attention = LSHAttention(UNITS, HEADS, BUCKETS, chunk, rounds, seed=0)
     stack = ReversibleStack([PreNorm(attention, FeedForward(UNITS, UNITS), dropout=0.0)], activations="plain")
@@ -46,10 +46,11 @@ def writer(rounds=1, chunk=CHUNK):
     return model
 
 
-def union(rounds=4, time=32, units=8):
-    """Largest differences of hashed attention from one softmax over the union of what the rounds meet.
+def union_errors(rounds=4, time=32, units=8):
+    """Largest differences of hashed attention from a softmax over the union of the pairs that meet in some round.
 
-    With the correction by log N, in how many rounds a pair meets, and of the mean of the rounds without it.
+    "one softmax" counts each pair once, as the correction by log N does, where N is the number of rounds in which it
+    meets; "each round counted" counts a pair N times.
     """
     random = np.random.default_rng(0)
     x, values = random.normal(size=(2, 1, 1, time, units)).astype("float32")
@@ -62,17 +63,17 @@ def union(rounds=4, time=32, units=8):
         met += np.isin(chunk_of[:, None] - chunk_of[None], (0, 1))
     keys = ops.convert_to_numpy(unit(ops.convert_to_tensor(x)))
     scores = (x[0, 0].astype("float64") @ keys[0, 0].T.astype("float64")) - 1e5 * np.eye(time)
-    facts = ops.convert_to_numpy(lsh_attention(*map(ops.convert_to_tensor, (x, values, buckets)), CHUNK))[0, 0]
+    output = ops.convert_to_numpy(lsh_attention(*map(ops.convert_to_tensor, (x, values, buckets)), CHUNK))[0, 0]
     errors = {}
     for name, weight in (("one softmax", met > 0), ("each round counted", met)):
-        chances = weight * np.exp(scores - np.where(met > 0, scores, -np.inf).max(1, keepdims=True))
-        wanted = chances / chances.sum(1, keepdims=True) @ values[0, 0]
-        errors[name] = float(np.abs(facts - wanted).max())
+        weights = weight * np.exp(scores - np.where(met > 0, scores, -np.inf).max(1, keepdims=True))
+        expected = weights / weights.sum(1, keepdims=True) @ values[0, 0]
+        errors[name] = float(np.abs(output - expected).max())
     return errors
 
 
-def meetings(seed, cosine=0.9, time=256, units=32, chunk=32):
-    """How often a position meets its neighbour of a given cosine, by rounds: time / chunk buckets, 2 chunks seen."""
+def meeting_shares(seed, cosine=0.9, time=256, units=32, chunk=32):
+    """How often a position meets its neighbour of a given cosine, by rounds; it sees 2 of `time / chunk` chunks."""
     random = np.random.default_rng(seed)
     first = random.normal(size=(time // 2, units))
     first /= np.linalg.norm(first, axis=1, keepdims=True)
@@ -90,11 +91,11 @@ def meetings(seed, cosine=0.9, time=256, units=32, chunk=32):
     return [round(float(np.any(met[:rounds], axis=0).mean()), 4) for rounds in ROUNDS]
 
 
-def undone(depth, units=32):
-    """How far a reversible stack's inputs, rebuilt from its last streams, and its gradients are from the true ones."""
+def rebuild_error(depth, units=32):
+    """How far the inputs of a reversible stack, rebuilt from its last streams, are from the true ones."""
     keras.utils.set_random_seed(0)
     stack = ReversibleStack(
-        [PreNorm(attention_of(units), FeedForward(units, units), dropout=0.0) for _ in range(depth)]
+        [PreNorm(make_attention(units), FeedForward(units, units), dropout=0.0) for _ in range(depth)]
     )
     stack.build((None, None, units))
     x = ops.convert_to_tensor(np.random.default_rng(0).normal(size=(1, 16, units)).astype("float32"))
@@ -107,17 +108,17 @@ def undone(depth, units=32):
     return float(max(np.abs(ops.convert_to_numpy(stream - x)).max() for stream in streams))
 
 
-def same_gradients(layers=3, units=16):
-    """The largest relative difference of a gradient where activations are rebuilt from where they are kept."""
-    facts = []
+def gradient_error(layers=3, units=16):
+    """The largest relative difference between gradients with activations that are rebuilt and that are kept."""
+    gradients_of = []
     for activations in ("plain", "reversible"):
         keras.utils.set_random_seed(0)
-        blocks = [PreNorm(attention_of(units), FeedForward(units, units), dropout=0.0) for _ in range(layers)]
+        blocks = [PreNorm(make_attention(units), FeedForward(units, units), dropout=0.0) for _ in range(layers)]
         stack = Training(ReversibleStack(blocks, activations))
         x = np.random.default_rng(0).normal(size=(1, 12, units)).astype("float32")
         stack(x)
-        facts.append(list(gradients(stack, x, lambda y: ops.mean(ops.sin(3 * y))).values()))
-    return float(max(np.abs(a - b).max() / max(np.abs(a).max(), 1e-6) for a, b in zip(*facts, strict=True)))
+        gradients_of.append(list(gradients(stack, x, lambda y: ops.mean(ops.sin(3 * y))).values()))
+    return float(max(np.abs(a - b).max() / max(np.abs(a).max(), 1e-6) for a, b in zip(*gradients_of, strict=True)))
 
 
 class Training(keras.layers.Layer):
@@ -131,29 +132,29 @@ class Training(keras.layers.Layer):
         return self.inner(x, training=True)
 
 
-def attention_of(units):
+def make_attention(units):
     return LSHAttention(units, 2, 4, 4, 1, seed=0)
 
 
 def measure(log, updates, seeds, longest, depth, draws):
-    facts = {"seeds": list(range(seeds)), "union": union(), "longest": longest, "depth": depth, "weights": {}}
-    facts |= {"meetings": [meetings(seed) for seed in range(5)], "undone": undone(depth)}
-    facts |= {"gradients": same_gradients(), "right": []}
+    facts = {"seeds": list(range(seeds)), "union": union_errors(), "longest": longest, "depth": depth, "weights": {}}
+    facts |= {"meetings": [meeting_shares(seed) for seed in range(5)], "undone": rebuild_error(depth)}
+    facts |= {"gradients": gradient_error(), "right": []}
     log(f"mathematics: {facts['union']}, {facts['undone']}, {facts['gradients']}")
-    trainer = Trainer(lambda: writer(chunk=2 * longest + 2), adam(3e-3, updates))
-    readers = {rounds: writer(rounds) for rounds in ROUNDS}
-    test = duplications(np.random.default_rng(99), TESTS, longest)
+    trainer = Trainer(lambda: make_writer(chunk=2 * longest + 2), adam(3e-3, updates))
+    readers = {rounds: make_writer(rounds) for rounds in ROUNDS}
+    test = make_duplications(np.random.default_rng(99), TESTS, longest)
     counted = test["weights"] > 0
     facts["full"] = []
     for seed in facts["seeds"]:
         trainer.train(
-            seed, lambda step, s=seed: duplications(np.random.default_rng([s, step]), BATCH, longest), updates
+            seed, lambda step, s=seed: make_duplications(np.random.default_rng([s, step]), BATCH, longest), updates
         )
         facts["weights"].setdefault("full attention", []).append(trainer.hash())
         facts["full"].append(round(float(trainer.right(test)[counted].mean()), 4))
         shares = []
         for reader in readers.values():
-            pairs = zip(reader.trainable_variables, values_of(trainer.model.trainable_variables), strict=True)
+            pairs = zip(reader.trainable_variables, to_arrays(trainer.model.trainable_variables), strict=True)
             for variable, value in pairs:
                 variable.assign(value)
             rotations, right = reader.decoder.blocks[0].attention.rotations, []
@@ -192,7 +193,9 @@ def claims(facts):
             "76.9, 92.5 and 94.8 % with 1, 2, 4 and 8 (Kitaev et al. 2020, table 2).",
             f"Of words of {facts['longest']} symbols {plus_minus(full, '{:.1f}')} % of the symbols are right with full "
             f"attention, and by rounds of hashing {written}.",
-            min(full) > 100 * LEARNT and above(right[:, -1], right[:, 0]) and bool((np.diff(right.mean(0)) > 0).all()),
+            min(full) > 100 * LEARNT
+            and is_above(right[:, -1], right[:, 0])
+            and bool((np.diff(right.mean(0)) > 0).all()),
             seeds,
         ),
         claim(

@@ -1,4 +1,4 @@
-"""Measures a system, keeps what was measured in files, and compares hashes of weights; imports no framework by itself.
+"""Measures a system, writes the results to files, and compares hashes of weights; imports no framework by itself.
 
 `DIR/SYSTEM.json` holds `system`, `title`, `claims`, `seconds` (of processor time), `weights` (the SHA-256 of each
 trained model, a row a seed), `processor`, `versions`, `sizes` and `found`, which the claims and the figure are made
@@ -29,11 +29,11 @@ def measure(system, quick=False, log=print):
     Args:
         system: a name of `SYSTEMS`.
         quick: whether only to try the code: sizes at which the claims say nothing.
-        log: is called with lines that tell how far it is.
+        log: called with a line of progress now and then.
 
     Returns: what `DIR/SYSTEM.json` holds.
     """
-    module = module_of(system)
+    module = load_module(system)
     sizes = module.QUICK if quick else module.FULL
     started = time.process_time()
     results = json.loads(json_text(module.measure(log, **sizes)))
@@ -52,7 +52,7 @@ def measure(system, quick=False, log=print):
     }
 
 
-def module_of(system):
+def load_module(system):
     return importlib.import_module(f"zoo.reproduce.{SYSTEMS[system][1]}")
 
 
@@ -64,7 +64,7 @@ def processor():
 
 
 def versions():
-    """Of the backend and of what computes with it."""
+    """The name of the backend, and the versions of the packages that compute with it."""
     backend = keras.backend.backend()
     packages = PACKAGES.get(backend, ("keras", "numpy", backend))
     return {"backend": backend} | {name: installed_version(name) or "unknown" for name in packages}
@@ -72,13 +72,13 @@ def versions():
 
 def write(report, folder):
     """Write `SYSTEM.json` and then `SYSTEM.png`, each whole or not at all."""
-    write_text(result(folder, report["system"]), json_text(report, indent=1) + "\n")
+    write_text(result_path(folder, report["system"]), json_text(report, indent=1) + "\n")
     draw(report["system"], folder)
 
 
 def draw(system, folder):
     """Draw the figure of the results that are in a folder, and return its path."""
-    path = result(folder, system).with_suffix(".png")
+    path = result_path(folder, system).with_suffix(".png")
     content = png(system, folder)
     write_bytes(path, content)
     return path
@@ -87,16 +87,16 @@ def draw(system, folder):
 def png(system, folder):
     """The bytes of the figure of the results that are in a folder."""
     report = read(system, folder)
-    return figures.png(lambda: module_of(system).draw(report["found"]), digest(system, folder))
+    return figures.png(lambda: load_module(system).draw(report["found"]), digest(system, folder))
 
 
-def result(folder, system):
+def result_path(folder, system):
     return Path(folder) / f"{system}.json"
 
 
 def digest(system, folder):
     """The SHA-256 of the file of results, by which a figure knows what it shows."""
-    return hashlib.sha256(result(folder, system).read_bytes()).hexdigest()
+    return hashlib.sha256(result_path(folder, system).read_bytes()).hexdigest()
 
 
 def read(system, folder):
@@ -105,7 +105,7 @@ def read(system, folder):
     Raises:
         ValueError: there are no results, or the file is damaged.
     """
-    path = result(folder, system)
+    path = result_path(folder, system)
     if not path.is_file():
         raise ValueError(
             f"There are no results of {system} at {path}: measure them first with `seqzoo reproduce {system} --out "
@@ -122,22 +122,22 @@ def read(system, folder):
     return report
 
 
-def differing(report):
-    """Why hashes of results cannot be compared with those of this machine: a list of sentences, empty if they can."""
+def comparison_obstacles(report):
+    """Why hashes of results cannot be compared with those of this machine: a list of reasons, empty if they can."""
     here = {"processor": processor(), **versions()}
     there = {"processor": report["processor"], **report["versions"]}
     names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
     reasons = [
         f"{name} was {there.get(name, 'not there')}, and here is {here.get(name, 'not there')}" for name in names
     ]
-    module = module_of(report["system"])
+    module = load_module(report["system"])
     sizes = json.loads(json_text(module.QUICK if report.get("quick") else module.FULL))
     if report.get("sizes") != sizes:
         reasons.append(f"sizes were {report.get('sizes', 'not there')}, and here are {sizes}")
     return reasons
 
 
-def changed(report, again):
+def changed_models(report, again):
     """The models, as `NAME, seed S`, whose hashes differ between two reports of one system."""
     return [
         f"{name}, seed {seed}"

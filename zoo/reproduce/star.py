@@ -11,7 +11,7 @@ from keras import ops
 
 from zoo.depth import make_star_stack
 from zoo.reproduce import figures
-from zoo.reproduce.claims import above, binned, claim, plus_minus
+from zoo.reproduce.claims import bin_means, claim, is_above, plus_minus
 from zoo.reproduce.training import Trainer
 
 FULL = {"updates": 600, "seeds": 3, "n": 20, "k": 4}
@@ -44,18 +44,18 @@ def squared_error(labels, logits, sample_weight=None):
     return ops.mean((labels - logits) ** 2)
 
 
-def summation(connections, n, k):
+def make_summation(connections, n, k):
     model = Summation(connections, k)
     model({"x": np.zeros((1, n, WIDTH), "float32")})
     return model
 
 
-def batch(n, k, *seed, count=BATCH):
+def make_batch(n, k, *seed, count=BATCH):
     x, sums = examples(np.random.default_rng(seed), count, n, k)
     return {"x": x, "labels": sums, "weights": np.ones(count, "float32")}
 
 
-def moved(connections, steps, n=11, at=5):
+def count_moved(connections, steps, n=11, at=5):
     """How many of n states change where one input changes, after that many steps."""
     keras.utils.set_random_seed(0)
     stack = make_star_stack(steps, 12, 2, connections=connections)
@@ -67,18 +67,18 @@ def moved(connections, steps, n=11, at=5):
 
 def measure(log, updates, seeds, n, k):
     facts = {"seeds": list(range(seeds)), "updates": updates, "n": n, "k": k, "error": {}, "curves": {}, "weights": {}}
-    facts["moved"] = {name: [moved(kind, steps) for steps in (1, 2)] for name, kind in CONNECTIONS.items()}
+    facts["moved"] = {name: [count_moved(kind, steps) for steps in (1, 2)] for name, kind in CONNECTIONS.items()}
     facts["scores"] = {str(size): [6 * size + 1, size**2] for size in (100, 200)}  # 5 a node, n + 1 of the relay
-    test = batch(n, k, 99, count=TESTS)
+    test = make_batch(n, k, 99, count=TESTS)
     for name, connections in CONNECTIONS.items():
         schedule = keras.optimizers.schedules.CosineDecay(3e-3, updates)
         optimizer = keras.optimizers.Adam(schedule, clipnorm=5.0)
-        trainer = Trainer(lambda kind=connections: summation(kind, n, k), optimizer, squared_error)
+        trainer = Trainer(lambda kind=connections: make_summation(kind, n, k), optimizer, squared_error)
         for seed in facts["seeds"]:
-            losses = trainer.train(seed, lambda step, seed=seed: batch(n, k, seed, step), updates)
+            losses = trainer.train(seed, lambda step, seed=seed: make_batch(n, k, seed, step), updates)
             error = np.mean((trainer.outputs(test) - test["labels"]) ** 2)
             facts["error"].setdefault(name, []).append(round(float(error), 5))
-            facts["curves"].setdefault(name, []).append(binned(losses, BINS))
+            facts["curves"].setdefault(name, []).append(bin_means(losses, BINS))
             facts["weights"].setdefault(name, []).append(trainer.hash())
         log(f"{name}: squared errors {facts['error'][name]}")
     return facts
@@ -90,7 +90,7 @@ def claims(facts):
         facts["seeds"],
         facts["k"] / 12,
     )
-    said = {name: plus_minus(rows, "{:.4f}") for name, rows in error.items()}
+    means = {name: plus_minus(rows, "{:.4f}") for name, rows in error.items()}
     star, moves = error["star"], facts["moved"]
     task = f"Of {facts['n']} rows, {facts['k']} to add, where guessing has {guess:.4f}"
     one, two = facts["scores"].values()
@@ -98,21 +98,21 @@ def claims(facts):
         claim(
             "It learns masked summation, which needs information from anywhere: an error of 0.0284 for 200 rows (Guo "
             "et al. 2019, section 5.1 and table 2).",
-            f"{task}, the star has an error of {said['star']}.",
+            f"{task}, the star has an error of {means['star']}.",
             star.mean() < guess / 10,
             seeds,
         ),
         claim(
             "Without the connections to the relay the error is 0.1536, five times as large (Guo et al. 2019, table 2).",
-            f"{task}, the star without its relay has {said['without the relay']}, "
+            f"{task}, the star without its relay has {means['without the relay']}, "
             f"{np.mean(error['without the relay']) / star.mean():.1f} times that of the star.",
-            above(error["without the relay"], star),
+            is_above(error["without the relay"], star),
             seeds,
         ),
         claim(
             "Without the ring the task is still learned, with an error of 0.0359 instead of 0.0284 (Guo et al. 2019, "
             "table 2).",
-            f"{task}, the star without its ring has {said['without the ring']}, and with it {said['star']}.",
+            f"{task}, the star without its ring has {means['without the ring']}, and with it {means['star']}.",
             error["without the ring"].mean() < guess / 10,
             seeds,
         ),

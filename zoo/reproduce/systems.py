@@ -24,13 +24,13 @@ def find(name):
     Raises:
         ValueError: there is no such system; the message names those that are spelled alike.
     """
-    known = {_plain(other): own for own, (_, _, others) in SYSTEMS.items() for other in (own, *others)}
-    if _plain(name) in known:
-        return known[_plain(name)]
-    near = [known[each] for each in difflib.get_close_matches(_plain(name), known, n=2, cutoff=0.7)]
-    meant = f"Did you mean {' or '.join(dict.fromkeys(near))}? " if near else ""
-    raise ValueError(f"There is no system {name!r}. {meant}Expected one of {', '.join(SYSTEMS)}; or give --all.")
+    systems = {_normalize(alias): system for system, (_, _, names) in SYSTEMS.items() for alias in (system, *names)}
+    if _normalize(name) in systems:
+        return systems[_normalize(name)]
+    near = [systems[each] for each in difflib.get_close_matches(_normalize(name), systems, n=2, cutoff=0.7)]
+    hint = f"Did you mean {' or '.join(dict.fromkeys(near))}? " if near else ""
+    raise ValueError(f"There is no system {name!r}. {hint}Expected one of {', '.join(SYSTEMS)}; or give --all.")
 
 
-def _plain(name):
+def _normalize(name):
     return re.sub(r"[\s_-]+", "", name.lower())

@@ -7,7 +7,7 @@ from zoo.text.special import BOS, EOS
 FIRST = 4  # ids below it are those of padding and of the ends of a text
 
 
-def to_text(sources, lengths, targets):
+def make_text_batch(sources, lengths, targets):
     """A batch of a model that writes `targets (batch, time)`, of which each row has its length, then the end."""
     count, longest = sources.shape
     labels = np.pad(targets, ((0, 0), (0, 1)))
@@ -21,21 +21,21 @@ def to_text(sources, lengths, targets):
     }
 
 
-def texts(random, count, lengths, longest, symbols):
+def draw_texts(random, count, lengths, longest, symbols):
     """`(ids (count, longest), lengths (count,))`: random symbols, 0 behind the length, between `lengths` inclusive."""
-    drawn = random.integers(lengths[0], lengths[1] + 1, count)
+    lengths = random.integers(lengths[0], lengths[1] + 1, count)
     ids = random.integers(FIRST, FIRST + symbols, (count, longest))
-    return np.where(np.arange(longest)[None] < drawn[:, None], ids, 0), drawn
+    return np.where(np.arange(longest)[None] < lengths[:, None], ids, 0), lengths
 
 
-def backwards(ids, lengths):
+def reverse(ids, lengths):
     """Each row's first `length` ids in the opposite order; what stands behind them stays."""
     place = np.arange(ids.shape[1])[None]
     source = np.where(place < lengths[:, None], lengths[:, None] - 1 - place, place)
     return np.take_along_axis(ids, source, axis=1)
 
 
-def pointers(random, count, time, letters=8, reach=3, share=0.6):
+def draw_pointers(random, count, time, letters=8, reach=3, share=0.6):
     """`(tokens, labels, hops)`, each `(count, time)`: letters, and pointers to one of `reach` places to their left.
 
     The label of a letter is itself, that of a pointer is the label of where it points, which may be a pointer again;
@@ -53,7 +53,7 @@ def pointers(random, count, time, letters=8, reach=3, share=0.6):
     return tokens.astype("int32"), labels.astype("int32"), hops
 
 
-def tagging(tokens, labels):
+def make_tag_batch(tokens, labels):
     """A batch of a tagger, all of whose positions count."""
     weights = np.ones(tokens.shape, "float32")
     lengths = np.full(len(tokens), tokens.shape[1], "int32")

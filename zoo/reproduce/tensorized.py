@@ -13,7 +13,7 @@ from zoo.depth import Stack
 from zoo.feedforward import FeedForward
 from zoo.models import LanguageModel
 from zoo.reproduce import figures
-from zoo.reproduce.claims import above, binned, claim, plus_minus
+from zoo.reproduce.claims import bin_means, claim, is_above, plus_minus
 from zoo.reproduce.training import Trainer, adam
 
 FULL = {"updates": 400, "seeds": 3}
@@ -48,7 +48,7 @@ def parameter_rows():
     return rows
 
 
-def collapse():
+def measure_collapse():
     """Largest difference between the mean of four cores' tensors and the tensor of their mean, in float64."""
     random = np.random.default_rng(1)
     cores = np.exp(random.normal(size=(4, 40)))
@@ -67,17 +67,17 @@ def collapse():
     }
 
 
-def leak():
-    """How far outputs before a changed position move, without and with the causal form."""
+def measure_leak():
+    """How far outputs change before the first changed position, without and with the causal form."""
     layer = MultiLinearAttention(16, 8, 12, 2)
     x = np.random.default_rng(0).normal(size=(1, 12, 16)).astype("float32")
     changed = x.copy()
     changed[0, 7:] += 1.0
-    facts = {}
+    changes = {}
     for name, causal in (("without", False), ("with", True)):
-        moved = [ops.convert_to_numpy(layer(each, causal=causal)) for each in (x, changed)]
-        facts[name] = float(np.abs(moved[0] - moved[1])[0, :7].max())
-    return facts
+        outputs = [ops.convert_to_numpy(layer(each, causal=causal)) for each in (x, changed)]
+        changes[name] = float(np.abs(outputs[0] - outputs[1])[0, :7].max())
+    return changes
 
 
 class Chain:
@@ -90,32 +90,32 @@ class Chain:
     def batch(self, *seed):
         random = np.random.default_rng(seed)
         ids = random.integers(0, SYMBOLS, (BATCH, TIME + 1))
-        drawn = random.random((BATCH, TIME + 1))
+        uniforms = random.random((BATCH, TIME + 1))
         for at in range(2, TIME + 1):
             bounds = self.bounds[ids[:, at - 2], ids[:, at - 1]]
-            ids[:, at] = np.minimum((drawn[:, at, None] > bounds).sum(-1), SYMBOLS - 1)
+            ids[:, at] = np.minimum((uniforms[:, at, None] > bounds).sum(-1), SYMBOLS - 1)
         weights = np.broadcast_to(np.arange(TIME) >= 1, (BATCH, TIME)).astype("float32")
         ids = ids.astype("int32")
         return {"token_ids": ids[:, :-1], "labels": ids[:, 1:], "weights": weights}
 
 
-def model(attention):
+def make_model(attention):
     stack = Stack([PreNorm(attention(), FeedForward(UNITS, 2 * UNITS), dropout=0.0) for _ in range(2)])
-    made = LanguageModel(SYMBOLS, stack, dropout=0.0)
-    made.build()
-    return made
+    model = LanguageModel(SYMBOLS, stack, dropout=0.0)
+    model.build()
+    return model
 
 
 def measure(log, updates, seeds):
-    facts = {"seeds": list(range(seeds)), "parameters": parameter_rows(), "collapse": collapse(), "leak": leak()}
-    facts |= {"updates": updates, "loss": {}, "weights": {}, "curves": {}}
+    facts = {"seeds": list(range(seeds)), "parameters": parameter_rows(), "collapse": measure_collapse()}
+    facts |= {"leak": measure_leak(), "updates": updates, "loss": {}, "weights": {}, "curves": {}}
     chain = Chain()
     for name, attention in ATTENTIONS.items():
-        trainer = Trainer(lambda attention=attention: model(attention), adam(3e-3, updates))
+        trainer = Trainer(lambda attention=attention: make_model(attention), adam(3e-3, updates))
         for seed in facts["seeds"]:
             losses = trainer.train(seed, lambda step, seed=seed: chain.batch(seed, step), updates)
             facts["loss"].setdefault(name, []).append(round(float(losses[-LAST:].mean()), 4))
-            facts["curves"].setdefault(name, []).append(binned(losses, BINS))
+            facts["curves"].setdefault(name, []).append(bin_means(losses, BINS))
             facts["weights"].setdefault(name, []).append(trainer.hash())
         log(f"{name}: {facts['loss'][name]} nats per symbol")
     return facts
@@ -148,7 +148,7 @@ def claims(facts):
             f"{facts['collapse']['largest entry']:.1f}, so two express nothing more. Trained, one core has "
             f"{plus_minus(loss['one core'])} and two {plus_minus(loss['two cores'])} nats per symbol; the gain is "
             f"{plus_minus(gain)}.",
-            above(loss["one core"], loss["two cores"]),
+            is_above(loss["one core"], loss["two cores"]),
             seeds,
         ),
         claim(
@@ -156,7 +156,7 @@ def claims(facts):
             "against 54.5 of Transformer-XL on PTB).",
             f"Ours with one core has {plus_minus(loss['one core'])} nats per symbol and with multi-head attention "
             f"{plus_minus(loss['multi-head'])}.",
-            above(loss["multi-head"], loss["one core"]),
+            is_above(loss["multi-head"], loss["one core"]),
             seeds,
         ),
         claim(

@@ -13,7 +13,7 @@ jax = later("jax")
 tf = later("tensorflow")
 
 
-def values_of(variables):
+def to_arrays(variables):
     return [np.array(keras.ops.convert_to_numpy(variable)) for variable in variables]
 
 
@@ -36,19 +36,19 @@ class Trainer:
 
     def __init__(self, make, optimizer=None, loss=None):
         self.make, self.model, self.step = make, None, 0
-        self.model = self.fresh(0)
+        self.model = self.make_model(0)
         self.optimizer = optimizer or keras.optimizers.Adam(3e-3)
         self.steps = make_steps(self.model, self.optimizer, loss or SmoothedCrossEntropy())
-        self.empty = values_of(self.optimizer.variables)
+        self.empty = to_arrays(self.optimizer.variables)
 
-    def fresh(self, seed):
+    def make_model(self, seed):
         """A model of the weights that belong to a seed."""
         keras.utils.set_random_seed(seed)
         return self.make()
 
     def train(self, seed, batch, updates):
         """Train from the weights of a seed; `batch(step)` gives what a step reads. Returns the losses, `(updates,)`."""
-        for variable, value in zip(self.model.variables, values_of(self.fresh(seed).variables), strict=True):
+        for variable, value in zip(self.model.variables, to_arrays(self.make_model(seed).variables), strict=True):
             variable.assign(value)
         for variable, value in zip(self.optimizer.variables, self.empty, strict=True):
             variable.assign(value)
@@ -59,7 +59,7 @@ class Trainer:
 
     def hash(self):
         digest = hashlib.sha256()
-        for value in values_of(self.model.trainable_variables):
+        for value in to_arrays(self.model.trainable_variables):
             digest.update(f"{value.shape} {value.dtype}".encode())
             digest.update(np.ascontiguousarray(value).tobytes())
         return digest.hexdigest()
@@ -78,7 +78,8 @@ def gradients(model, batch, loss):
     weights = model.trainable_variables
     if keras.backend.backend() == "jax":
         fixed = [variable.value for variable in model.non_trainable_variables]
-        values = jax.grad(lambda held: loss(model.stateless_call(held, fixed, batch)[0]))([w.value for w in weights])
+        loss_of = lambda values: loss(model.stateless_call(values, fixed, batch)[0])  # noqa: E731
+        values = jax.grad(loss_of)([weight.value for weight in weights])
     else:
         with tf.GradientTape() as tape:
             value = loss(model(batch))

@@ -12,7 +12,7 @@ from keras import ops
 from zoo.depth import make_stack
 from zoo.models import LanguageModel, Tagger
 from zoo.reproduce import figures, tasks
-from zoo.reproduce.claims import binned, claim, plus_minus, slope
+from zoo.reproduce.claims import bin_means, claim, plus_minus, slope
 from zoo.reproduce.training import Trainer, gradients
 from zoo.training import ConstantRate
 
@@ -27,29 +27,29 @@ SETTINGS = {  # name: block, whether the rate warms up, for as many updates agai
 }
 
 
-def batch(step):
+def make_batch(step):
     ids = np.random.default_rng(step).integers(tasks.FIRST, tasks.FIRST + SYMBOLS, (BATCH, TIME)).astype("int32")
-    return tasks.tagging(ids, ids[:, ::-1].copy())
+    return tasks.make_tag_batch(ids, ids[:, ::-1].copy())
 
 
-def tagger(block, layers):
+def make_tagger(block, layers):
     stack = make_stack(layers, units=UNITS, num_heads=4, hidden_units=4 * UNITS, block=block, dropout=0.0)
     model = Tagger(tasks.FIRST + SYMBOLS, tasks.FIRST + SYMBOLS, stack, dropout=0.0)
     model.build()
     return model
 
 
-def curves(block, warmup, updates, layers, seeds):
+def train_curves(block, warmup, updates, layers, seeds):
     """(the loss of every update, a row a seed; the hashes). One compiled step serves all seeds."""
     optimizer = keras.optimizers.Adam(ConstantRate(RATE, updates if warmup else 0), beta_2=0.98, epsilon=1e-9)
-    trainer, rows, hashes = Trainer(lambda: tagger(block, layers), optimizer), [], []
+    trainer, rows, hashes = Trainer(lambda: make_tagger(block, layers), optimizer), [], []
     for seed in range(seeds):
-        rows.append(trainer.train(seed, batch, 2 * updates if warmup else updates))
+        rows.append(trainer.train(seed, make_batch, 2 * updates if warmup else updates))
         hashes.append(trainer.hash())
     return np.array(rows), hashes
 
 
-def in_the_theorems_setting(layers, block, random, units=UNITS):
+def make_theorem_stack(layers, block, random, units=UNITS):
     """A stack whose matrices are those of theorem 1, and a matrix of logits."""
     stack = make_stack(layers, units, 1, units, block, dropout=0.0)
     stack.build((None, None, units))
@@ -63,7 +63,7 @@ def in_the_theorems_setting(layers, block, random, units=UNITS):
 def last_gradient(layers, block, seed):
     """`||dL/dW_2||` of the last block, for random labels, by random inputs `(1, 12, d)`."""
     random = np.random.default_rng(seed)
-    stack, matrix = in_the_theorems_setting(layers, block, random)
+    stack, matrix = make_theorem_stack(layers, block, random)
     x = random.normal(size=(1, TIME, UNITS)).astype("float32")
     labels = random.integers(0, UNITS, (1, TIME))
 
@@ -71,29 +71,29 @@ def last_gradient(layers, block, seed):
         logits = ops.matmul(states, ops.convert_to_tensor(matrix))
         return ops.mean(keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True))
 
-    facts = gradients(stack, x, loss)
-    return round(float(np.linalg.norm(facts[stack.blocks[-1].feedforward.output_projection.kernel.path])), 6)
+    kernel = stack.blocks[-1].feedforward.output_projection.kernel
+    return round(float(np.linalg.norm(gradients(stack, x, loss)[kernel.path])), 6)
 
 
-def norms(layers, seed):
+def measure_norms(layers, seed):
     """`E||x_l||^2 / d` of a pre-LN stack after each block, then that of a post-LN block before its last norm."""
     random = np.random.default_rng(seed)
     x = random.normal(size=(4, TIME, UNITS)).astype("float32")
     stream, pre = ops.convert_to_tensor(x), []
-    for block in in_the_theorems_setting(layers, "pre_norm", random)[0].blocks:
+    for block in make_theorem_stack(layers, "pre_norm", random)[0].blocks:
         stream = block(stream)
-        pre.append(squared(stream))
-    block = in_the_theorems_setting(1, "post_norm", random)[0].blocks[0]
+        pre.append(mean_square(stream))
+    block = make_theorem_stack(1, "post_norm", random)[0].blocks[0]
     inner = block.norms[0](x + block.attention(block.norms[0](x)))
-    return [*pre, squared(inner + block.feedforward(inner))]
+    return [*pre, mean_square(inner + block.feedforward(inner))]
 
 
-def squared(x):
+def mean_square(x):
     return round(float((ops.convert_to_numpy(x) ** 2).sum(-1).mean() / UNITS), 4)
 
 
-def leak():
-    """How much logits before a changed token change, and those from it on: largest differences."""
+def measure_leak():
+    """The largest changes of the logits before a changed token, and of those from it on."""
     keras.utils.set_random_seed(0)
     model = LanguageModel(20, make_stack(2, 16, 2, 32, "post_norm", dropout=0.0), dropout=0.0)
     model.build()
@@ -105,18 +105,18 @@ def leak():
 
 
 def measure(log, depths, theory_seeds, updates, seeds, layers):
-    facts = {"depths": list(depths), "theory_seeds": list(range(theory_seeds)), "leak": leak(), "weights": {}}
+    facts = {"depths": list(depths), "theory_seeds": list(range(theory_seeds)), "leak": measure_leak(), "weights": {}}
     facts |= {"seeds": list(range(seeds)), "updates": updates, "layers": layers, "gradients": {}, "last": {}}
     for block in ("pre_norm", "post_norm"):
         rows = [[last_gradient(depth, block, seed) for depth in depths] for seed in facts["theory_seeds"]]
         facts["gradients"][block] = rows
         log(f"gradients of {block}: {np.round(np.mean(rows, 0), 3).tolist()}")
-    facts["norms"] = [norms(max(depths), seed) for seed in facts["theory_seeds"]]
+    facts["norms"] = [measure_norms(max(depths), seed) for seed in facts["theory_seeds"]]
     facts["curves"] = {}
     for name, (block, warmup) in SETTINGS.items():
-        rows, facts["weights"][name] = curves(block, warmup, updates, layers, seeds)
+        rows, facts["weights"][name] = train_curves(block, warmup, updates, layers, seeds)
         facts["last"][name] = rows[:, -LAST:].mean(axis=1).round(4).tolist()
-        facts["curves"][name] = [binned(row, len(row) // 10 or 1) for row in rows]
+        facts["curves"][name] = [bin_means(row, len(row) // 10 or 1) for row in rows]
         log(f"{name}: last losses {facts['last'][name]}")
     return facts
 

@@ -15,7 +15,7 @@ from zoo.depth.halting import advance, begin
 from zoo.embeddings import SinusoidalPositions
 from zoo.models import Seq2Seq, Tagger, Transformer
 from zoo.reproduce import figures, tasks
-from zoo.reproduce.claims import above, claim, plus_minus
+from zoo.reproduce.claims import claim, is_above, plus_minus
 from zoo.reproduce.training import Trainer, adam
 
 FULL = {"updates": 2000, "ponder_updates": 1000, "seeds": 3, "units": 48}
@@ -46,41 +46,41 @@ class OffsetPositions(keras.layers.Layer):
         return x + self.at(places, x.shape[-1])
 
 
-def universal(units, offset):
+def make_universal(units, offset):
     sizes = SIZES | {"units": units, "hidden_units": 2 * units, "max_offset": offset, "seed": 0}
     stacks = [make_universal_stack(3, **sizes, cross=cross) for cross in (False, True)]
     return Transformer(VOCABULARY, VOCABULARY, *stacks, dropout=0.0)
 
 
-def transformer(units, offset):
+def make_transformer(units, offset):
     sizes = SIZES | {"units": units, "hidden_units": 2 * units, "block": "post_norm"}
     model = Transformer(VOCABULARY, VOCABULARY, *(make_stack(3, **sizes, cross=x) for x in (False, True)), dropout=0.0)
     model.source_positions, model.positions = OffsetPositions(0, offset), OffsetPositions(0, offset)
     return model
 
 
-def lstm(units, offset):
+def make_lstm(units, offset):
     return Seq2Seq(VOCABULARY, VOCABULARY, units=units, cell="lstm", attention=None)
 
 
-MODELS = {"Universal": universal, "Transformer": transformer, "LSTM": lstm}
+MODELS = {"Universal": make_universal, "Transformer": make_transformer, "LSTM": make_lstm}
 
 
-def copies(random, count, lengths, longest, symbols=SYMBOLS):
-    ids, drawn = tasks.texts(random, count, lengths, longest, symbols)
-    return tasks.to_text(ids, drawn, ids)
+def make_copies(random, count, lengths, longest, symbols=SYMBOLS):
+    ids, lengths = tasks.draw_texts(random, count, lengths, longest, symbols)
+    return tasks.make_text_batch(ids, lengths, ids)
 
 
 def build(model):
-    """The model after a call, for positions of its own have weights of theirs."""
-    batch = copies(np.random.default_rng(0), 2, (1, 2), 2, 2)
+    """The model after a call, which also builds positions that were set afterwards."""
+    batch = make_copies(np.random.default_rng(0), 2, (1, 2), 2, 2)
     model({name: batch[name] for name in ("source_ids", "source_lengths", "target_ids")})
     return model
 
 
-def sums(chances=(0.6, 0.6), rules=("accumulated", "interpolated")):
-    """The sum of the weights of all steps where each step's probability of halting is given, by rule."""
-    facts = {}
+def weight_sums(chances=(0.6, 0.6), rules=("accumulated", "interpolated")):
+    """`{rule: sum of the weights of all steps}`, for given probabilities of halting."""
+    totals = {}
     for rule in rules:
         state, layer = begin(ops.ones((1, 1), "bool")), Halting(rule)
         output = ops.zeros((1, 1, 1))
@@ -88,30 +88,30 @@ def sums(chances=(0.6, 0.6), rules=("accumulated", "interpolated")):
             final = index == len(chances) - 1 and rule == "accumulated"
             weight, state = advance(state, chance * ops.ones((1, 1)), layer.threshold, final)
             output = layer.merge(output, ops.ones((1, 1, 1)), weight)
-        facts[rule] = round(float(ops.convert_to_numpy(output)[0, 0, 0]), 4)
-    return facts
+        totals[rule] = round(float(ops.convert_to_numpy(output)[0, 0, 0]), 4)
+    return totals
 
 
-def copying(log, facts, updates, units):
+def measure_copying(log, facts, updates, units):
     for name, make in MODELS.items():
         trainer = Trainer(lambda make=make: build(make(units, TESTS[-1])), adam(2e-3, updates))
         facts["parameters"][name] = trainer.model.count_params()
         for seed in facts["seeds"]:
             trainer.train(
                 seed,
-                lambda step, seed=seed: copies(np.random.default_rng([seed, step]), BATCH, (1, LONGEST), LONGEST),
+                lambda step, seed=seed: make_copies(np.random.default_rng([seed, step]), BATCH, (1, LONGEST), LONGEST),
                 updates,
             )
             shares = []
             for length in TESTS:
-                batch = copies(np.random.default_rng(99), COUNT, (length, length), TESTS[-1])
+                batch = make_copies(np.random.default_rng(99), COUNT, (length, length), TESTS[-1])
                 shares.append(round(float(trainer.right(batch)[:, :length].mean()), 4))
             facts["right"].setdefault(name, []).append(shares)
             facts["weights"].setdefault(name, []).append(trainer.hash())
         log(f"{name} copies {facts['right'][name]} of the symbols of texts of {TESTS}")
 
 
-def pondering(log, facts, updates, units):
+def measure_pondering(log, facts, updates, units):
     def tagger():
         stack = make_universal_stack(6, units, 4, 2 * units, Halting(ponder=0.02), dropout=0.0, seed=0)
         model = Tagger(tasks.FIRST + LETTERS + REACH, LETTERS, stack, dropout=0.0)
@@ -119,15 +119,15 @@ def pondering(log, facts, updates, units):
         return model
 
     def batch(*seed, count=2 * BATCH):
-        tokens, labels, hops = tasks.pointers(np.random.default_rng(seed), count, TIME, LETTERS, REACH)
-        return tasks.tagging(tokens, labels), np.minimum(hops, HOPS)
+        tokens, labels, hops = tasks.draw_pointers(np.random.default_rng(seed), count, TIME, LETTERS, REACH)
+        return tasks.make_tag_batch(tokens, labels), np.minimum(hops, HOPS)
 
     trainer, (test, hops) = Trainer(tagger, adam(2e-3, updates)), batch(99, count=500)
     for seed in facts["seeds"]:
         trainer.train(seed, lambda step, seed=seed: batch(seed, step)[0], updates)
         model = trainer.model
-        _, thought = model.encoder.ponder(model.positions(model.embedding(test["token_ids"])))
-        steps, right = ops.convert_to_numpy(thought["updates"]), trainer.right(test)
+        _, statistics = model.encoder.ponder(model.positions(model.embedding(test["token_ids"])))
+        steps, right = ops.convert_to_numpy(statistics["updates"]), trainer.right(test)
         facts["steps"].append([round(float(steps[hops == hop].mean()), 3) for hop in range(HOPS + 1)])
         facts["solved"].append([round(float(right[hops == hop].mean()), 4) for hop in range(HOPS + 1)])
         facts["weights"].setdefault("pointers, ACT", []).append(trainer.hash())
@@ -135,21 +135,22 @@ def pondering(log, facts, updates, units):
 
 
 def measure(log, updates, ponder_updates, seeds, units):
-    facts = {"seeds": list(range(seeds)), "lengths": list(TESTS), "sums": sums(), "parameters": {}, "right": {}}
+    facts = {"seeds": list(range(seeds)), "lengths": list(TESTS), "sums": weight_sums(), "parameters": {}, "right": {}}
     facts |= {"steps": [], "solved": [], "weights": {}, "sizes": {}}
     for steps in (2, 8):
         stack = make_universal_stack(steps, 16, 2, 32, dropout=0.0)
         stack.build((None, None, 16))
         facts["sizes"][str(steps)] = stack.count_params()
-    copying(log, facts, updates, units)
-    pondering(log, facts, ponder_updates, units)
+    measure_copying(log, facts, updates, units)
+    measure_pondering(log, facts, ponder_updates, units)
     return facts
 
 
 def claims(facts):
     near, far = facts["lengths"]
     right, seeds = {name: 100 * np.array(rows) for name, rows in facts["right"].items()}, facts["seeds"]
-    said = {name: plus_minus(rows[:, 1], "{:.1f}") for name, rows in right.items()}
+    means = {name: plus_minus(rows[:, 1], "{:.1f}") for name, rows in right.items()}
+    parameters = facts["parameters"]
     ours, other, lstm = (right[name][:, 1] for name in MODELS)
     steps, solved = np.array(facts["steps"]), 100 * np.array(facts["solved"])
     sizes = list(facts["sizes"].values())
@@ -157,18 +158,18 @@ def claims(facts):
         claim(
             "It copies texts that are ten times as long as those of training: 91 % of the symbols, the Transformer 53 "
             "% and an LSTM 45 % (Dehghani et al. 2019, section 3.2 and table 4).",
-            f"Trained on at most {near} symbols, it writes {said['Universal']} % of the symbols of texts of {far}, the "
-            f"Transformer with {facts['parameters']['Transformer'] / facts['parameters']['Universal']:.1f} times its "
-            f"weights {said['Transformer']} % and the LSTM {said['LSTM']} %; of texts of {near} all three write at "
+            f"Trained on at most {near} symbols, it writes {means['Universal']} % of the symbols of texts of {far}, "
+            f"the Transformer with {parameters['Transformer'] / parameters['Universal']:.1f} times its weights "
+            f"{means['Transformer']} % and the LSTM {means['LSTM']} %; of texts of {near} all three write at "
             f"least {min(rows[:, 0].mean() for rows in right.values()):.1f} %.",
-            above(ours, other) and above(ours, lstm),
+            is_above(ours, other) and is_above(ours, lstm),
             seeds,
         ),
         claim(
             "Of the other two the Transformer copies more than the LSTM, 53 % against 45 % (Dehghani et al. 2019, "
             "table 4).",
             f"The Transformer minus the LSTM is {plus_minus(other - lstm, '{:.1f}')} points.",
-            above(other, lstm),
+            is_above(other, lstm),
             seeds,
         ),
         claim(
@@ -178,7 +179,7 @@ def claims(facts):
             f"{plus_minus(steps[:, 0], '{:.2f}')} steps, one hop {plus_minus(steps[:, 1], '{:.2f}')}, two "
             f"{plus_minus(steps[:, 2], '{:.2f}')} and {HOPS} or more {plus_minus(steps[:, -1], '{:.2f}')}; "
             f"{solved.mean():.1f} % of the labels are right on average over these.",
-            all(above(steps[:, hop + 1], steps[:, hop]) for hop in range(3)),
+            all(is_above(steps[:, hop + 1], steps[:, hop]) for hop in range(3)),
             seeds,
         ),
         claim(
