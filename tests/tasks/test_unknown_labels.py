@@ -227,6 +227,6 @@ def test_variants_are_asked_once_and_the_nearest_counts(tmp_path):
     inputs, answers = recipes.read(recipe, "test")
     assert inputs == ["tomato", "able", "able"]
     assert answers == [["T AH0 M EY1", "T AH0 M AA1"], "EY1 B AH0 L", "EY1 B AH0 L"]
-    assert len(recipe.job.examples(recipe, "train", whole=recipe.job.examples(recipe, "test"))) > 0
+    assert len(recipe.job.examples(recipe, "train", train_examples=recipe.job.examples(recipe, "test"))) > 0
     found = recipe.job.assess(recipe, inputs, ["T AH0 M AA1", "EY1 B AH0 L", "EY1"], answers).scores
     assert (found["count"], found["several_answers"]) == (3, 1) and found["exact_match"] == pytest.approx(200 / 3)

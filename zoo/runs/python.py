@@ -52,10 +52,10 @@ def train(
     """
     changes = [settings] if isinstance(settings, dict | str) else settings
     place = str(data) if isinstance(data, str | PathLike) else None
-    chosen = load_for_training(recipe, changes, imports, place)
-    directory = Path(out or Path("runs") / chosen.name)
-    data = _check_examples(chosen, data, "train")
-    start.train(chosen, directory, data, resume_from(recipe, directory, resume), callbacks, log)
+    loaded = load_for_training(recipe, changes, imports, place)
+    directory = Path(out or Path("runs") / loaded.name)
+    data = _check_examples(loaded, data, "train")
+    start.train(loaded, directory, data, resume_from(recipe, directory, resume), callbacks, log)
     return open_run(directory)
 
 

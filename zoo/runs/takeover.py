@@ -151,10 +151,11 @@ def choose_trained(recipe, model, takeover=None):
     Raises:
         ValueError: a pattern means nothing that can have adapters, or be frozen; or nothing is left.
     """
-    own, body = recipe.training, takeover.body(named_weights(model)) if takeover else []
-    layers = own.lora_layers or ["*"]
-    adapted = adapt(model, own.lora, layers, body, own.seed, "training.lora_layers") if own.lora else []
-    patterns = [pattern for each in own.freeze for pattern in (body if each == BODY else [each])]
+    settings, body = recipe.training, takeover.body(named_weights(model)) if takeover else []
+    layers, adapted = settings.lora_layers or ["*"], []
+    if settings.lora:
+        adapted = adapt(model, settings.lora, layers, body, settings.seed, "training.lora_layers")
+    patterns = [pattern for each in settings.freeze for pattern in (body if each == BODY else [each])]
     return adapted, freeze(model, patterns, "training.freeze") if patterns else []
 
 
@@ -186,7 +187,7 @@ def _find_axes(shapes, larger, counted):
 
 
 def _fixed_shapes(shapes, axes):
-    """Shapes without the axes that count pieces or labels."""
+    """`{path: shape}` without the axes that count pieces or labels."""
     return {
         path: tuple(size for axis, size in enumerate(shape) if path not in axes or axis != axes[path][0])
         for path, shape in shapes.items()
@@ -196,27 +197,27 @@ def _fixed_shapes(shapes, axes):
 def _common_paths(recipe, initial, here, there):
     """The paths of the weights that both models have, with the same sizes.
 
-    What another task has under the same name may be another layer, such as a readout: then nothing of it has the same
-    size, and it is left out.
+    A layer of another task may be something else under the same name, such as a readout. It is left out if none of its
+    weights has the same size.
 
     Raises:
-        ValueError: there are none, or a layer of both has other sizes.
+        ValueError: there are none, or a layer of both models has different sizes.
     """
-    both = [path for path in here if path in there]
-    wrong = [path for path in both if here[path] != there[path]]
+    common = [path for path in here if path in there]
+    wrong = [path for path in common if here[path] != there[path]]
     if recipe.task != initial.recipe.task:
-        right = {path.partition("/")[0] for path in both if path not in wrong}
-        wrong = [path for path in wrong if path.partition("/")[0] in right]
-        both = [path for path in both if path.partition("/")[0] in right]
-    if both and not wrong:
-        return both
+        fitting = {path.partition("/")[0] for path in common if path not in wrong}  # layers
+        wrong = [path for path in wrong if path.partition("/")[0] in fitting]
+        common = [path for path in common if path.partition("/")[0] in fitting]
+    if common and not wrong:
+        return common
     settings, others = table.plain(recipe.model), table.plain(initial.recipe.model)
     differ = "; ".join(
         f"model.{name} is {others.get(name)!r} there and {settings.get(name)!r} here"
         for name in settings | others
         if settings.get(name) != others.get(name)
     )
-    if not both:
+    if not common:
         raise ValueError(
             f"training.init: the model of {initial.directory} has no weight in common with this one. "
             f"{differ or f'Its task is {initial.recipe.task}'}. Name a run of a model that is like this one."

@@ -56,9 +56,9 @@ class Parts:
 
 def make_parts(recipe, directory=None, tokenizers=None):
     """Read the corpus, learn labels and (unless they are given) vocabularies of its training split, make batches."""
-    task, whole = recipe.job, corpora.training_file(recipe, recipe.job.kind_of(recipe), directory)
-    splits = {split: task.examples(recipe, split, directory, whole) for split in ("train", "valid")}
-    splits = mend_labels(task, recipe, splits | _test_split(recipe, directory, whole))
+    task, train_examples = recipe.job, corpora.training_file(recipe, recipe.job.kind_of(recipe), directory)
+    splits = {split: task.examples(recipe, split, directory, train_examples) for split in ("train", "valid")}
+    splits = mend_labels(task, recipe, splits | _test_split(recipe, directory, train_examples))
     examples, valid_examples = ((splits[name].inputs, splits[name].answers) for name in ("train", "valid"))
     tokenizers = tokenizers or task.tokenizers(recipe, *examples)
     labels = task.labels(recipe, [*examples[1], *valid_examples[1]])  # only the validation may have a rare one
@@ -71,12 +71,12 @@ def make_parts(recipe, directory=None, tokenizers=None):
     return Parts(tokenizers, labels, train, valid, valid_examples, card, tuple(notes))
 
 
-def _test_split(recipe, directory, whole):
+def _test_split(recipe, directory, train_examples):
     """`{"test": Examples}` of files of one's own, so that notes about them, as on overlaps, come before training."""
     if recipe.data.corpus != "files":
         return {}
     try:
-        return {"test": recipe.job.examples(recipe, "test", directory, whole)}
+        return {"test": recipe.job.examples(recipe, "test", directory, train_examples)}
     except ValueError:  # there is none yet, or it is damaged, which matters only when it is scored
         return {}
 

@@ -41,9 +41,9 @@ class Classify(Labelling):
         scores = scoring.classification(outputs, references)
         return scores if name == "classification" else scores | scoring.out_of_scope(outputs, references, **options)
 
-    def examples(self, recipe, split, directory=None, whole=None):
+    def examples(self, recipe, split, directory=None, train_examples=None):
         """The examples of the split; texts out of scope are left out of training if their label is not learnt."""
-        examples, scope = super().examples(recipe, split, directory, whole), recipe.scope
+        examples, scope = super().examples(recipe, split, directory, train_examples), recipe.scope
         if split != "train" or not scope.label or scope.trained:
             return examples
         in_scope = examples.take(_rows_in_scope(scope, examples.answers))

@@ -73,8 +73,8 @@ class ContinueText(Task):
         characters, bytes = _text_lengths(run.tokenizers[0], list(rows), answers if any(answers) else inputs)
         nats, right, tokens = np.array(sums).T
         scores = scoring.language_model(nats, characters, bytes, tokens, right)
-        measured = {"nats": nats.tolist(), "characters": characters, "bytes": bytes}
-        return Evaluation(scores | {"context": run.recipe.model.context}, [], inputs, answers, measured)
+        lengths = {"nats": nats.tolist(), "characters": characters, "bytes": bytes}
+        return Evaluation(scores | {"context": run.recipe.model.context}, [], inputs, answers, lengths)
 
     def scored_by(self, recipe, references):
         """Nats and bits, per character and byte; they need what `evaluate` measures."""
@@ -107,12 +107,12 @@ class ContinueText(Task):
     def assess(self, recipe, inputs, outputs, references):
         """What the probabilities of the pieces, or of the answers, say."""
         texts = inputs if recipe.data.windows else references
-        measured = {"nats": [each["nats"] for each in outputs]}
-        measured |= {"characters": [len(text) for text in texts], "bytes": [len(text.encode()) for text in texts]}
-        scores = scoring.language_model(**measured, tokens=[each["tokens"] for each in outputs])
+        counts = {"nats": [each["nats"] for each in outputs]}
+        counts |= {"characters": [len(text) for text in texts], "bytes": [len(text.encode()) for text in texts]}
+        scores = scoring.language_model(**counts, tokens=[each["tokens"] for each in outputs])
         if recipe.data.windows:  # wherever it is cut, the test set is the text
             inputs, references = ["".join(inputs)], [""]
-        return Evaluation(scores | {"context": recipe.model.context}, [], inputs, references, measured)
+        return Evaluation(scores | {"context": recipe.model.context}, [], inputs, references, counts)
 
 
 def _cut(runtime, text, most):

@@ -56,9 +56,9 @@ class Embed(Task):
         """Plain pairs, if they have no numbers."""
         return self.other_kind if _is_ranking(recipe) else self.kind
 
-    def examples(self, recipe, split, directory=None, whole=None):
+    def examples(self, recipe, split, directory=None, train_examples=None):
         """Those of the split; pairs that belong together have the number 1."""
-        examples = super().examples(recipe, split, directory, whole)
+        examples = super().examples(recipe, split, directory, train_examples)
         if not _is_ranking(recipe):
             return examples
         pairs = list(zip(examples.inputs, examples.answers, strict=True))

@@ -82,9 +82,9 @@ def make_stack(recipe, number=0, cross=False, plain=False, summary=False):
 
 def make_cross_attention(recipe):
     """The attention of a decoder's block over its source: multi-head, with heads as wide as the others."""
-    own, sizes = recipe.attention, recipe.model
-    biased = own.use_bias if isinstance(own, layers.Relative) else True
-    return MultiHeadAttention(sizes.units, sizes.num_heads, use_bias=biased, head_units=layers.head_units(own))
+    attention, sizes = recipe.attention, recipe.model
+    biased = attention.use_bias if isinstance(attention, layers.Relative) else True
+    return MultiHeadAttention(sizes.units, sizes.num_heads, use_bias=biased, head_units=layers.head_units(attention))
 
 
 def make_positions(recipe, behind):
@@ -131,12 +131,12 @@ def make_reader(make, recipe, vocab_size, num_labels, summary=True):
 
 def make_recurrent_encoder(recipe):
     """The encoder of a recurrent model; its states attend to each other by dot products as wide as a direction."""
-    own, seed = recipe.model, shifted(recipe.training.seed, SEEDS_PER_STACK)
-    both = own.encoder != "unidirectional"
-    encoder = RecurrentEncoder(own.units, own.cell, own.num_layers, both, own.dropout, seed)
-    if own.encoder != "self_attentive":
+    sizes, seed = recipe.model, shifted(recipe.training.seed, SEEDS_PER_STACK)
+    bidirectional = sizes.encoder != "unidirectional"
+    encoder = RecurrentEncoder(sizes.units, sizes.cell, sizes.num_layers, bidirectional, sizes.dropout, seed)
+    if sizes.encoder != "self_attentive":
         return encoder
-    return SelfAttentiveEncoder(encoder, DotProductAttention(own.units, scale=own.units**-0.5))
+    return SelfAttentiveEncoder(encoder, DotProductAttention(sizes.units, scale=sizes.units**-0.5))
 
 
 def _make_seq2seq(recipe, *sizes):

@@ -34,7 +34,7 @@ def training_file(recipe, kind, directory=None):
     return files.training_file(recipe.data, kind, directory)
 
 
-def examples(recipe, kind, split, directory=None, whole=None):
+def examples(recipe, kind, split, directory=None, train_examples=None):
     """The `zoo.data.formats.Examples` of a split.
 
     An answer is a translation, a label, or the tags of the words, joined by one space. A language model's data are one
@@ -45,7 +45,7 @@ def examples(recipe, kind, split, directory=None, whole=None):
         kind: of the examples, see `zoo.data.formats`.
         split: "train", "valid", "test", or for files with a name of their own any other split's.
         directory: where the files lie, unless the data are generated.
-        whole: what `training_file` returned, if it is known.
+        train_examples: what `training_file` returned, if it is known.
 
     Raises:
         ValueError: the directory is missing where one is needed, the files are not as they should
@@ -53,7 +53,7 @@ def examples(recipe, kind, split, directory=None, whole=None):
     """
     check_data(recipe, kind, (split,), directory)
     if isinstance(recipe.data, FILES):
-        return files.examples(recipe.data, kind, split, directory, whole)
+        return files.examples(recipe.data, kind, split, directory, train_examples)
     if isinstance(recipe.data, data.Parallel):
         pair = [str(path) for path in _find_parallel(recipe.data, split, directory)]
         return formats.read(pair, kind, format="lines", rules_off=recipe.data.rules_off)

@@ -13,7 +13,7 @@ from zoo.tasks.parts.in_memory import make_examples
 SPLITS = ("train", "valid", "test")
 
 
-def examples(table, kind, split, place=None, whole=None):
+def examples(table, kind, split, place=None, train_examples=None):
     """The `zoo.data.formats.Examples` of a split.
 
     Args:
@@ -22,7 +22,7 @@ def examples(table, kind, split, place=None, whole=None):
         split: "train", "valid" or "test".
         place: a folder that the recipe's paths are relative to; a file (or folder) of examples to read instead; or a
             dict of splits, see `zoo.tasks.parts.in_memory`.
-        whole: what `training_file` returned, so that it is not read once more.
+        train_examples: what `training_file` returned, so that it is not read once more.
 
     Raises:
         ValueError: there is no such split, or the files are not as they should be.
@@ -35,9 +35,10 @@ def examples(table, kind, split, place=None, whole=None):
             raise ValueError(f"{error}{_format_hint(table, paths[0])}") from error
     if split != "train" and _has_examples(table, split, place):
         return _read_split(table, kind, split, place)
-    whole = whole or training_file(table, kind, place)
+    part = train_examples or training_file(table, kind, place)
     shares = {name: share for name, share in _shares(table, place).items() if share}
-    part = formats.split_by_hash(whole, **{"valid": 0.0, "test": 0.0} | shares)[split] if shares else whole
+    if shares:
+        part = formats.split_by_hash(part, **{"valid": 0.0, "test": 0.0} | shares)[split]
     if split == "train" and kind != "running":
         longest, ratio = table.longest or None, table.ratio or None
         part, counts = formats.filtered(part, shortest=table.shortest, longest=longest, ratio=ratio)

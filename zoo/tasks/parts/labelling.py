@@ -194,12 +194,12 @@ class Labelling(Task):
         return {"calibration_error": calibration_error(*zip(*rows, strict=True))} if rows else {}
 
     def _unknown_labels(self, run, answers):
-        known = self.answerable_labels(run)
+        known = sorted(self.answerable_labels(run))
         labels = [label for answer in answers for label in self.split(answer)]
-        unknown = unknown_labels(sorted(known), labels)
-        if unknown and not known & set(labels):
+        unknown = unknown_labels(known, labels)
+        if unknown and not set(known) & set(labels):
             raise ValueError(
                 f"the model cannot answer any label of the {len(answers):,} examples: "
-                f"{say_unknown(unknown, sorted(known))}. Write them as in the training, or name the right column."
+                f"{say_unknown(unknown, known)}. Write them as in the training, or name the right column."
             )
         return unknown

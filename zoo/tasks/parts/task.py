@@ -129,9 +129,9 @@ class Task(ABC):
         """The split to score."""
         return corpora.last_split(recipe, directory)
 
-    def examples(self, recipe, split, directory=None, whole=None):
+    def examples(self, recipe, split, directory=None, train_examples=None):
         """The `zoo.data.formats.Examples` of a split, see `zoo.tasks.parts.corpora.examples`."""
-        return corpora.examples(recipe, self.kind_of(recipe), split, directory, whole)
+        return corpora.examples(recipe, self.kind_of(recipe), split, directory, train_examples)
 
     def kind_of(self, recipe):
         """The kind of the examples that the files of a recipe hold."""
