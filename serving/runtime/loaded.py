@@ -1,6 +1,7 @@
 """An opened artefact: its manifest, graphs and tokenizers; and running a graph on batches of sequences."""
 
 import contextlib
+import math
 
 import numpy as np
 
@@ -21,23 +22,26 @@ MAX_SEQUENCES = 32  # sequences in one batch
 MAX_BEAMS = 128  # beams in one batch, of all its sequences
 MAX_IDS = 4096  # token ids in one batch, including padding
 MAX_PAIRS = 1 << 21  # pairs of positions in one batch: the size of the attention weights of a head
+MAX_PADDING = 64  # ids of padding in one batch of a graph without a search: more would cost more than another run
 
 
-def batches(lengths, max_sequences=MAX_SEQUENCES, max_ids=MAX_IDS, max_pairs=MAX_PAIRS):
+def batches(lengths, max_sequences=MAX_SEQUENCES, max_ids=MAX_IDS, max_pairs=MAX_PAIRS, max_padding=math.inf):
     """Group the positions of sequences into batches of similar length, each within all bounds.
 
     The longest come first, so that the memory arena of ONNX Runtime reaches its final size at once. A sequence that
     exceeds a bound by itself gets its own batch.
     """
-    groups = []
+    groups, padding = [], 0
     for position in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
         group = groups[-1] if groups else None
         longest = lengths[group[0]] if group else 0
         most = min(max_sequences, max_ids // max(1, longest), max_pairs // max(1, longest**2))
-        if group and len(group) < most:
+        padding += longest - lengths[position]
+        if group and len(group) < most and padding <= max_padding:
             group.append(position)
         else:
             groups.append([position])
+            padding = 0
     return groups
 
 
@@ -217,8 +221,7 @@ class Loaded:
             token_ids, lengths = padded([sequences[row] for row in group])
             return {"token_ids": token_ids, "lengths": lengths} | {name: each[group] for name, each in more.items()}
 
-        most = max(1, min(MAX_SEQUENCES, MAX_BEAMS // beams))
-        return self._run_batches(graph, [len(sequence) for sequence in sequences], inputs_of, most)
+        return self._run_batches(graph, [len(sequence) for sequence in sequences], inputs_of, beams)
 
     def run_pairs(self, graph, pairs):
         """The outputs by name for each pair of sequences of ids, in order."""
@@ -229,11 +232,17 @@ class Loaded:
                 inputs[f"{side}_ids"], inputs[f"{side}_lengths"] = padded([pairs[row][place] for row in group])
             return inputs
 
-        return self._run_batches(graph, [max(map(len, both)) for both in pairs], inputs_of, MAX_SEQUENCES)
+        return self._run_batches(graph, [max(map(len, both)) for both in pairs], inputs_of)
 
-    def _run_batches(self, graph, lengths, inputs_of, most):
+    def batches(self, lengths, beams=1):
+        """`batches` for a graph of this artefact. In a search every run has all its steps, so padding is no reason
+        for another one."""
+        padding = math.inf if self.kind.writes else MAX_PADDING
+        return batches(lengths, max(1, min(MAX_SEQUENCES, MAX_BEAMS // beams)), max_padding=padding)
+
+    def _run_batches(self, graph, lengths, inputs_of, beams=1):
         answers = [None] * len(lengths)
-        for group in batches(lengths, most):
+        for group in self.batches(lengths, beams):
             outputs = self.run(graph, inputs_of(group))
             for place, row in enumerate(group):
                 answers[row] = Outputs({name: values[place] for name, values in outputs.items()}, outputs.path)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from serving.runtime.loaded import MAX_BEAMS, MAX_SEQUENCES, batches, padded
+from serving.runtime.loaded import padded
 
 STEPS = ("encode", "step")  # the two halves of a search for a driver of its own; their states are no rows
 
@@ -32,8 +32,8 @@ def length_name(ids):
 def run_rows(loaded, table, rows):
     """The outputs of a signature for each row, in order: dicts of arrays without the batch axis.
 
-    Rows are put into batches of similar length, within the bounds of `serving.runtime.loaded.batches`. The axes of an
-    output that grow with the inputs are those of the batch: the caller cuts what is beyond a row's own.
+    Rows are put into batches of similar length, as `Loaded.batches` has them. The axes of an output that grow with the
+    inputs are those of the batch: the caller cuts what is beyond a row's own.
 
     Args:
         loaded: `serving.runtime.loaded.Loaded`.
@@ -49,7 +49,7 @@ def run_rows(loaded, table, rows):
     beams = max((axis for spec in table["outputs"] for axis in spec["shape"][1:2] if type(axis) is int), default=1)
     graph, answers = loaded.graph(table["name"]), [None] * len(rows)
     longest = [max(len(row[name]) for name in sides) for row in rows]
-    for group in batches(longest, max(1, min(MAX_SEQUENCES, MAX_BEAMS // beams))):
+    for group in loaded.batches(longest, beams):
         inputs = {name: np.stack([rows[row][name] for row in group]) for name in others}
         for name in sides:
             inputs[name], inputs[length_name(name)] = padded([rows[row][name] for row in group])

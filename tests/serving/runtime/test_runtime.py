@@ -312,6 +312,25 @@ def test_batches_are_bounded_and_complete():
     assert all(len(group) * lengths[group[0]] <= 40 for group in groups[1:])
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_batches_hold_little_padding(seed):
+    draw = np.random.default_rng(seed)
+    lengths = draw.integers(0, 90, draw.integers(0, 120)).tolist()
+    groups = batches(lengths, max_padding=64)
+    assert sorted(sum(groups, [])) == list(range(len(lengths)))
+    for group in groups:
+        own = [lengths[row] for row in group]
+        assert len(own) * max(own) - sum(own) <= 64 and len(own) <= 32
+    assert batches([9] * 40, max_padding=0) == [list(range(32)), list(range(32, 40))]  # equal lengths have none
+
+
+def test_only_what_is_read_at_once_is_cut_by_its_padding():
+    lengths = [100, *[3] * 20]
+    for name, count in ("intents-en", 2), ("dates", 1):
+        (folder,) = (ROOT / "hub" / name).glob("[0-9]*")
+        assert len(Runtime(folder, threads=1)._predictor.loaded.batches(lengths)) == count
+
+
 def test_padded():
     token_ids, lengths = padded([[5, 6, 7], [8]])
     assert token_ids.tolist() == [[5, 6, 7], [8, 0, 0]] and lengths.tolist() == [3, 1]
