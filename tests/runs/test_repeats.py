@@ -232,7 +232,7 @@ def test_a_wrong_sweep_is_refused(asked, message, mine):
 @pytest.mark.parametrize("count", [0, 101])
 def test_wrong_numbers_of_seeds_are_refused(count):
     with pytest.raises(ValueError, match="a series has from 1 to 100 runs"):
-        repeats.seeds(recipe(), count)
+        repeats.seed_trials(recipe(), count)
 
 
 def test_a_series_is_not_put_into_a_run(trainings, tmp_path):

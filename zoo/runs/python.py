@@ -1,6 +1,6 @@
 """`zoo.train`, `zoo.evaluate` and `zoo.open`: what the commands of the same names do, from Python.
 
-Like the commands they tell what is wrong before they import a framework.
+Like the commands, they check everything before they import a framework.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,8 +36,8 @@ def train(
         data: the directory of the corpus, where the recipe needs one; a file of examples to train on instead of its
             `data.train`; or the examples themselves: a list of (input, answer), or a dict of such lists for "train",
             "valid" and "test".
-        out: the run directory; runs/NAME by default, where NAME is the recipe's, and of what it trains on where that is
-            a file which the recipe does not name.
+        out: the run directory; runs/NAME by default. NAME is the recipe's name; if it trains on a file that the recipe
+            does not name, the file's name is added.
         settings: what to change of the recipe: a dict of tables, or texts such as "training.steps=100".
         imports: modules that bring layers of your own.
         resume: continue the run that is there, or begin if there is none.

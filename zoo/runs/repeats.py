@@ -1,7 +1,7 @@
 """Many runs of one recipe: with other seeds, for a mean and a deviation, or with other settings, for the best of them.
 
-Everything is checked before the first run begins, and Keras is imported by the first run. What is finished stays, so an
-interrupted series goes on with `resume`.
+Everything is checked before the first run begins, and the first run imports Keras. Finished runs stay, so `resume`
+continues an interrupted series.
 """
 
 import dataclasses
@@ -48,7 +48,7 @@ class Stopped(KeyboardInterrupt):
         self.directory, self.steps, self.place = directory, steps, place
 
 
-def seeds(recipe, count):
+def seed_trials(recipe, count):
     """The trials of a recipe with `count` seeds, the recipe's own and the next ones."""
     first = recipe.training.seed
 
@@ -193,7 +193,7 @@ def repeat(recipe, count, out, data=None, resume=False, log=None):
     Raises:
         ValueError: see `check`; or there is a single run in `out`.
     """
-    out, trials = Path(out), seeds(recipe, count)
+    out, trials = Path(out), seed_trials(recipe, count)
     if (out / "recipe.toml").is_file():
         raise ValueError(f"{out} holds a run. Choose another --out for the {count} runs of a series.")
     check(trials, out, data, resume)

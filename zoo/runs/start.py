@@ -1,4 +1,4 @@
-"""How a training begins and how a run is opened: what is wrong is told first, and then Keras is imported."""
+"""How a training begins and how a run is opened: everything is checked before Keras is imported."""
 
 import contextlib
 import dataclasses
@@ -32,7 +32,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
         resume: continue the run that is there, or begin if there is none; or the path of a checkpoint, which may come
             from another machine, in a directory without a run.
         callbacks: `keras.callbacks.Callback`s, as of `zoo.training.fit`.
-        log: called with a line before what may take long; None prints to standard error. `fit` tells the rest.
+        log: called with a line before what may take long; None prints to standard error. `fit` reports the rest.
         devices: on how many devices, a number or "all", see `zoo.core.devices`; None is one.
 
     Returns:
@@ -41,8 +41,8 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
     Raises:
         BusyError: another process trains, evaluates or exports in the directory.
         ValueError: the directory holds a run already, or one of another recipe; files of the corpus, or a library that
-            its scores need, are missing, or the examples are others than the run began with; what `training.init`,
-            `freeze` or `rates` say does not fit; the checkpoint is damaged, or is none.
+            its scores need, are missing; the run began with other examples; `training.init`, `freeze` or `rates` do not
+            fit the model; the checkpoint is damaged, or the file is none.
     """
     many.check_backend()
     if recipe.job.init_needed and (recipe.loss.tag == "none" or not recipe.training.init):
@@ -100,10 +100,10 @@ def evaluation(run, split, directory=None, *, beams=None, limit=None, progress=N
         beams: width of the search of a model that writes; the recipe's by default.
         limit: only the first so many examples; of a running text, characters.
         progress: called with the number of examples done and their total.
-        log: called with a line for each kind of examples that were left out, or read otherwise than they were written.
+        log: called with a line for each kind of examples that were left out or changed.
 
     Returns:
-        A `zoo.tasks.parts.task.Evaluation`: scores, and what they are of.
+        A `zoo.tasks.parts.task.Evaluation`: the scores, and the outputs, inputs and references that they compare.
 
     Raises:
         ValueError: the limit is below 1, or the data are not as they should be.

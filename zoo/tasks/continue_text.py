@@ -92,7 +92,7 @@ class ContinueText(Task):
         if not recipe.data.windows:
             return examples
         most = min(recipe.model.context, runtime.manifest.get("longest_text") or recipe.model.context)
-        pieces = [piece for text in examples[0] for piece in _cut(runtime, text, most)]
+        pieces = [piece for text in examples[0] for piece in _split_by_tokens(runtime, text, most)]
         return pieces, [""] * len(pieces)
 
     def respond(self, recipe, runtime, inputs, references):
@@ -105,18 +105,18 @@ class ContinueText(Task):
         ]
 
     def assess(self, recipe, inputs, outputs, references):
-        """What the probabilities of the pieces, or of the answers, say."""
+        """The scores that follow from the probabilities of the pieces, or of the answers."""
         texts = inputs if recipe.data.windows else references
         counts = {"nats": [each["nats"] for each in outputs]}
         counts |= {"characters": [len(text) for text in texts], "bytes": [len(text.encode()) for text in texts]}
         scores = scoring.language_model(**counts, tokens=[each["tokens"] for each in outputs])
-        if recipe.data.windows:  # wherever it is cut, the test set is the text
+        if recipe.data.windows:  # the test set is the text, however it was cut
             inputs, references = ["".join(inputs)], [""]
         return Evaluation(scores | {"context": recipe.model.context}, [], inputs, references, counts)
 
 
-def _cut(runtime, text, most):
-    """Pieces of a text that have at most `most` tokens each, and from the second on nearly as many."""
+def _split_by_tokens(runtime, text, most):
+    """Pieces of a text of at most `most` tokens each; from the second on they have nearly as many."""
     start, size = 0, most
     while start < len(text):
         piece = text[start : start + size]

@@ -1,4 +1,4 @@
-"""Files of one's own: which of them a split is read from, and what is left out of the training."""
+"""Files of one's own: from which of them a split is read, and which examples are left out of training."""
 
 import dataclasses
 from pathlib import Path

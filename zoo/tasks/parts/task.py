@@ -91,7 +91,7 @@ class Task(ABC):
     Attributes:
         name: what recipes call it.
         kind: the kind of its examples, see `zoo.data.formats`.
-        other_kind: a kind of examples that it takes, too, where files hold none of the first; "" where there is none.
+        other_kind: another kind of examples that it takes, if files have none of the first; "" if there is none.
         data: the tables of the corpora that it reads, the default first.
         text: the table of its vocabularies.
         models: `{kind of model: Choice}`, the default first.
@@ -153,8 +153,8 @@ class Task(ABC):
     def starter(self, examples, kind=None):
         """Settings, table by table, that are good to begin with on somebody's `zoo.data.formats.Examples`.
 
-        `kind` is that of the model, where somebody has chosen one; a task that proposes one kind alone need not ask.
-        Sizes of vocabularies and the length of the training are not among them: `zoo.recipes.proposal` counts.
+        `kind` is the kind of the model, if somebody has chosen one; a task with a single kind may ignore it. Sizes of
+        vocabularies and the length of the training are left out: `zoo.recipes.proposal` computes them.
         """
 
     def notes(self, examples):
@@ -208,7 +208,7 @@ class Task(ABC):
         return None
 
     def make_monitor(self, recipe, model, tokenizers, labels, examples):
-        """A function that measures, in training, what `training.monitor` names; None if the sums of the loss do."""
+        """A function that measures what `training.monitor` names; None if the validation's loss gives it anyway."""
         return None
 
     @abstractmethod

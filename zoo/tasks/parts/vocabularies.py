@@ -1,4 +1,4 @@
-"""From texts to token ids: vocabularies, noise, and what batches are made with."""
+"""From texts to token ids: vocabularies, noise, and the settings of batches."""
 
 import unicodedata
 from collections import Counter
