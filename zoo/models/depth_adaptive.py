@@ -101,48 +101,48 @@ class DepthAdaptiveTransformer(Transformer):
         return self.target_embedding.logits(state) if self.tied else ops.cast(self.classifiers[index](state), "float32")
 
     def call(self, inputs, training=None):
-        x, given = self._prepare(inputs, training)
+        x, settings = self._prepare(inputs, training)
         if not training:
-            return self._read(*self.decoder.think(x, **given, classify=self.classify))
+            return self._leaving_logits(*self.decoder.think(x, **settings, classify=self.classify))
         if self.decoder.paths:
-            return {"logits": ops.stack([self._walk(x, given) for _ in range(self.decoder.paths)], axis=1)}
-        states, log_exits = self.decoder.depths(x, **given)
+            return {"logits": ops.stack([self._walk_logits(x, settings) for _ in range(self.decoder.paths)], axis=1)}
+        states, log_exits = self.decoder.depths(x, **settings)
         logits = ops.stack([self.classify(index, state) for index, state in enumerate(states)], axis=1)
         return {"logits": logits} if log_exits is None else {"logits": logits, "log_exits": log_exits}
 
     def states(self, inputs, training=None):
         """The states with which the tokens leave, `(batch, time, units)`."""
-        x, given = self._prepare(inputs, training)
-        return self.decoder.think(x, **given, classify=self.classify)[0]
+        x, settings = self._prepare(inputs, training)
+        return self.decoder.think(x, **settings, classify=self.classify)[0]
 
-    def _walk(self, x, given):
-        """Logits of one random path."""
+    def _walk_logits(self, x, settings):
+        """The logits of one random path."""
         exits = self.decoder.draw_exits(*ops.shape(x)[:2])
-        return self._read(self.decoder.walk(x, exits, **given), {"exits": exits})
+        return self._leaving_logits(self.decoder.walk(x, exits, **settings), {"exits": exits})
 
-    def _read(self, outputs, thought):
-        """Logits of the states with which the tokens left; a matrix that no token needs is not multiplied."""
+    def _leaving_logits(self, outputs, thought):
+        """The logits of the states with which the tokens left; a matrix that no token needs is not multiplied."""
         if "logits" in thought or self.tied:
             return thought["logits"] if "logits" in thought else self.target_embedding.logits(outputs)
         logits = self.classify(0, outputs)
         for index in range(1, len(self.classifiers)):
             here = thought["exits"] == index + 1
-            read = partial(self._read_here, index, outputs, here, logits)
-            logits = ops.cond(ops.any(here), read, lambda logits=logits: logits)
+            update = partial(self._choose_logits, index, outputs, here, logits)
+            logits = ops.cond(ops.any(here), update, lambda logits=logits: logits)
         return logits
 
-    def _read_here(self, index, outputs, here, logits):
+    def _choose_logits(self, index, outputs, here, logits):
         return ops.where(here[:, :, None], self.classify(index, outputs), logits)
 
     def think(self, inputs):
-        """How the logits of a call came about: see `zoo.depth.DepthAdaptiveStack.think`."""
-        x, given = self._prepare(inputs, training=False)
-        return self.decoder.think(x, **given, classify=self.classify)[1]
+        """What happened at the depths of a call: see `zoo.depth.DepthAdaptiveStack.think`."""
+        x, settings = self._prepare(inputs, training=False)
+        return self.decoder.think(x, **settings, classify=self.classify)[1]
 
     def depth_logits(self, inputs):
         """`(batch, N, time, target_vocab_size)` logits of all depths, without exits and without dropout."""
-        x, given = self._prepare(inputs, training=False)
-        states, _ = self.decoder.depths(x, **given)
+        x, settings = self._prepare(inputs, training=False)
+        states, _ = self.decoder.depths(x, **settings)
         return ops.stack([self.classify(index, state) for index, state in enumerate(states)], axis=1)
 
     def encode(self, source_ids, source_lengths, training=None):
@@ -150,8 +150,8 @@ class DepthAdaptiveTransformer(Transformer):
         mask = length_mask(source_lengths, ops.shape(source_ids)[1])
         states = self._encode(source_ids, mask, training)
         memory = {"cross": self.decoder.remember(states), "mask": mask}
-        chosen = self.decoder.exit.choose(states, mask)
-        return memory if chosen is None else {**memory, "exit": chosen}
+        exits = self.decoder.exit.choose(states, mask)
+        return memory if exits is None else {**memory, "exit": exits}
 
     def output_rows(self, ids):
         """Refused: every depth reads logits of the whole vocabulary to decide whether a token leaves.
@@ -174,7 +174,7 @@ class DepthAdaptiveTransformer(Transformer):
         x = self.target_entrance.step(token_ids, state["position"], entries_of(state))
         masks = memory["cross"], memory["mask"][:, None, :]
         outputs, thought, state = self.decoder.think_step(x, state, *masks, memory.get("exit"), self.classify)
-        return self._read(outputs, thought), thought, state
+        return self._leaving_logits(outputs, thought), thought, state
 
     def report(self, inputs, target_lengths):
         """At which depths the tokens of target texts leave, for example of texts that the model wrote.
@@ -193,7 +193,7 @@ class DepthAdaptiveTransformer(Transformer):
             raise ValueError(f"report needs at least one token. Received: target_lengths={list(target_lengths)}.")
         exits = ops.convert_to_numpy(self.think(inputs)["exits"])
         rows = [row[:length] for row, length in zip(exits, np.asarray(target_lengths), strict=True)]
-        left, stack = np.concatenate(rows), self.decoder
+        exit_depths, stack = np.concatenate(rows), self.decoder
         sizes = len(stack.blocks), stack.units, hidden_units(stack.blocks)
         sources = np.asarray(inputs["source_lengths"]).tolist()
 
@@ -201,11 +201,11 @@ class DepthAdaptiveTransformer(Transformer):
             return sum(decoder_flops(row, *sizes, source) for row, source in zip(rows, sources, strict=True))
 
         return {
-            "tokens": len(left),
-            "average_exit": float(left.mean()),
-            "shares": (np.bincount(left, minlength=sizes[0] + 1)[1:] / len(left)).tolist(),
-            "flops": flops(rows) / len(left),
-            "full_flops": flops([np.full_like(row, sizes[0]) for row in rows]) / len(left),
+            "tokens": len(exit_depths),
+            "average_exit": float(exit_depths.mean()),
+            "shares": (np.bincount(exit_depths, minlength=sizes[0] + 1)[1:] / len(exit_depths)).tolist(),
+            "flops": flops(rows) / len(exit_depths),
+            "full_flops": flops([np.full_like(row, sizes[0]) for row in rows]) / len(exit_depths),
         }
 
     def with_exit(self, exit):
@@ -219,7 +219,7 @@ class DepthAdaptiveTransformer(Transformer):
         return twin
 
     def _parts(self):
-        """Everything that has weights, but the rule of exit."""
+        """All layers with weights except the exit rule."""
         embeddings = {id(each): each for each in (self.source_embedding, self.target_embedding)}.values()
         norms = [norm for norm in self.decoder.norms if norm is not None]
         return [

@@ -1,23 +1,23 @@
-"""Whether a stack looks the way that a model needs: back alone, or in both directions."""
+"""Checks that a stack looks in the directions that a model needs: back alone, or back and ahead."""
 
 from zoo.core.protocols import Depth
 
 
-def check_writes(model, stack):
-    """Of a decoder: position j may be computed from positions up to j alone.
+def check_causal(model, stack):
+    """Check that a decoder computes position j from positions up to j alone.
 
     Raises:
-        ValueError: the stack does not say that it can.
+        ValueError: the stack does not declare `causal`.
     """
     if not Depth.of(stack).causal:
         raise _refusal(model, stack, "causal", "looks at what is still to be written")
 
 
-def check_reads(model, stack):
-    """Of an encoder: a position may look at later ones.
+def check_both_ways(model, stack):
+    """Check that in an encoder a position may look at later ones.
 
     Raises:
-        ValueError: the stack says that it cannot.
+        ValueError: the stack does not declare `both_ways`.
     """
     if not Depth.of(stack).both_ways:
         raise _refusal(model, stack, "both_ways", "looks back alone")

@@ -1,4 +1,4 @@
-"""The embeddings of models that write: given as a layer, or made for so many ids."""
+"""The embeddings of models that write: a layer of the user's, or one for a number of ids."""
 
 from keras import layers
 
@@ -6,27 +6,28 @@ from zoo.core.protocols import Embedding, output_units
 from zoo.embeddings import TokenEmbedding
 
 
-def embedding_of(model, given, stack, writes=True):
-    """The layer that is given, or a `TokenEmbedding` of as many ids as the number says.
+def make_embedding(model, ids_or_layer, stack, writes=True):
+    """The layer in `ids_or_layer`, or a `TokenEmbedding` of that number of ids.
 
     Args:
-        model: whose embedding it is.
-        given: a number of ids, or a layer with `vocab_size`.
-        stack: which reads what it gives.
-        writes: whether its output reads what the stack gives.
+        model: the model that needs the embedding.
+        ids_or_layer: a number of ids, or a layer with `vocab_size`.
+        stack: the stack behind the embedding.
+        writes: whether the embedding is also the output, which reads the stack's states.
 
     Raises:
-        ValueError: the layer is of other units, or lacks an output.
+        ValueError: the layer has other units, or lacks an output.
     """
-    units, read = stack.units, output_units(stack)
-    if not isinstance(given, layers.Layer):
-        own = {"tied": False, "output_units": read} if writes and read != units else {}
-        return TokenEmbedding(given, units, **own, dtype=model.dtype_policy)
-    writing = Embedding.of(given).writes and (given.output_units or given.units) == read
-    if given.units != units or (writes and not writing):
+    units, output_width = stack.units, output_units(stack)
+    if not isinstance(ids_or_layer, layers.Layer):
+        output = {"tied": False, "output_units": output_width} if writes and output_width != units else {}
+        return TokenEmbedding(ids_or_layer, units, **output, dtype=model.dtype_policy)
+    layer = ids_or_layer
+    has_output = Embedding.of(layer).writes and (layer.output_units or layer.units) == output_width
+    if layer.units != units or (writes and not has_output):
         raise ValueError(
             f"{type(model).__name__} needs an embedding of {units} units, as its stack has"
-            + (f", with an output of {read} (Embedding(writes=True), zoo.core.protocols)" if writes else "")
-            + f". Received: {type(given).__name__} {given.name!r} of {given.units} units; TokenEmbedding has an output."
+            + (f", with an output of {output_width} (Embedding(writes=True), zoo.core.protocols)" if writes else "")
+            + f". Received: {type(layer).__name__} {layer.name!r} of {layer.units} units; TokenEmbedding has an output."
         )
-    return given
+    return layer

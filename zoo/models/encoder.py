@@ -10,11 +10,11 @@ from zoo.core.registry import register
 from zoo.models import signatures
 from zoo.models.labelling import Labeller
 
-NOBODY = -1e9  # the logit of what fills up a batch
-SMALLEST = 1e-24  # of a squared length: a vector of zeros stays one, with a gradient that is finite
+NOBODY = -1e9  # the logit of a text without tokens, which only fills up a batch
+SMALLEST = 1e-24  # bound of a squared length: a vector of zeros stays one and has a finite gradient
 
 
-def normalised(vectors):
+def normalise(vectors):
     """`v / |v|`, float32 at least; 0 stays 0."""
     vectors = wide(vectors)
     return vectors / ops.sqrt(ops.maximum(ops.sum(ops.square(vectors), axis=-1, keepdims=True), SMALLEST))
@@ -27,9 +27,9 @@ def partner_logits(first, second, scale, lengths):
 
     Reference: https://arxiv.org/abs/1705.00652 (Henderson et al. 2017), section 4.4.
     """
-    there = ops.logical_or(lengths > 0, ops.eye(ops.shape(lengths)[0], dtype="bool"))
+    is_present = ops.logical_or(lengths > 0, ops.eye(ops.shape(lengths)[0], dtype="bool"))
     logits = scale[:, None] * ops.matmul(first, ops.transpose(second))
-    return ops.where(there, logits, NOBODY)
+    return ops.where(is_present, logits, NOBODY)
 
 
 @register
@@ -82,7 +82,7 @@ class Encoder(Labeller):
 
     @property
     def units(self):
-        """Of a vector."""
+        """The number of units of a vector."""
         return output_units(self.encoder)
 
     def call(self, inputs, training=None):
@@ -91,12 +91,12 @@ class Encoder(Labeller):
                 self.summarise({"token_ids": inputs[f"{side}_ids"], "lengths": inputs[f"{side}_lengths"]}, training)
                 for side in ("first", "second")
             )
-            first, second = map(normalised, sides)
+            first, second = map(normalise, sides)
             if "scale" in inputs:
                 return partner_logits(first, second, inputs["scale"], inputs["second_lengths"])
             return ops.sum(first * second, axis=-1)
         vectors = self.summarise(inputs, training)
-        return ops.cast(normalised(vectors) if self.normalize else vectors, "float32")
+        return ops.cast(normalise(vectors) if self.normalize else vectors, "float32")
 
     def signatures(self):
         """The typed table of what this model serves."""

@@ -61,27 +61,31 @@ class Ensemble(keras.Model):
         return _mean([each(inputs, training=training) for each in self.members])
 
     def encode(self, source_ids, source_lengths, training=None):
-        """`(batch, time)` ids and `(batch,)` lengths -> memory, of each member its own."""
-        return {name: each.encode(source_ids, source_lengths, training) for name, each in self._named()}
+        """`(batch, time)` ids and `(batch,)` lengths -> memory, a dict with that of each member."""
+        return {name: each.encode(source_ids, source_lengths, training) for name, each in self._named_members()}
 
     def start(self, memory, beams=1, max_length=None):
-        """BOS for every beam `(batch, beams)`, and the state before it, of each member its own."""
-        started = {name: each.start(memory[name], beams, max_length) for name, each in self._named()}
-        first_ids, _ = next(iter(started.values()))
-        return first_ids, {name: state for name, (_, state) in started.items()}
+        """BOS for every beam `(batch, beams)`, and the state before it, a dict with that of each member."""
+        starts = {name: each.start(memory[name], beams, max_length) for name, each in self._named_members()}
+        first_ids, _ = next(iter(starts.values()))
+        return first_ids, {name: state for name, (_, state) in starts.items()}
 
     def output_rows(self, ids):
-        """What `step` needs to give log-probabilities of the ids `(n,)` alone, of each member its own."""
-        return {name: each.output_rows(ids) for name, each in self._named()}
+        """What `step` needs to give log-probabilities of the ids `(n,)` alone, a dict with that of each member."""
+        return {name: each.output_rows(ids) for name, each in self._named_members()}
 
     def step(self, token_ids, state, memory, rows=None):
         """`(batch, beams)` last tokens -> mean log-probabilities `(batch, beams, vocabulary)` and the next state.
 
         With `rows` of `output_rows`, they are those of its ids: `(batch, beams, n)`.
         """
-        own = rows or {}
-        taken = {name: each.step(token_ids, state[name], memory[name], own.get(name)) for name, each in self._named()}
-        return _mean([logits for logits, _ in taken.values()]), {name: after for name, (_, after) in taken.items()}
+        rows = rows or {}
+        results = [
+            (name, *each.step(token_ids, state[name], memory[name], rows.get(name)))
+            for name, each in self._named_members()
+        ]
+        names, logits, states = zip(*results, strict=True)
+        return _mean(logits), dict(zip(names, states, strict=True))
 
     def source_mask(self, memory):
         """`(batch, source_time)` bool: the positions that `aligned_step` weighs.
@@ -89,27 +93,27 @@ class Ensemble(keras.Model):
         Raises:
             ValueError: a member cannot tell its attention.
         """
-        return [each.source_mask(memory[name]) for name, each in self._named()][0]
+        return [each.source_mask(memory[name]) for name, each in self._named_members()][0]
 
     def aligned_step(self, token_ids, state, memory, rows=None):
         """`(logits, state, weights)`: a `step`, and the mean of the members' attention over the source."""
-        own = rows or {}
-        taken = [
-            (name, *each.aligned_step(token_ids, state[name], memory[name], own.get(name)))
-            for name, each in self._named()
+        rows = rows or {}
+        results = [
+            (name, *each.aligned_step(token_ids, state[name], memory[name], rows.get(name)))
+            for name, each in self._named_members()
         ]
-        names, logits, states, weights = zip(*taken, strict=True)
+        names, logits, states, weights = zip(*results, strict=True)
         return _mean(logits), dict(zip(names, states, strict=True)), ops.mean(ops.stack(weights), axis=0)
 
     def reorder(self, state, parents):
         """The state whose beam `k` goes on from beam `parents[:, k]`."""
-        return {name: each.reorder(state[name], parents) for name, each in self._named()}
+        return {name: each.reorder(state[name], parents) for name, each in self._named_members()}
 
     def signatures(self):
         """The typed table of what this model serves."""
-        return signatures.generating()
+        return signatures.generation()
 
-    def _named(self):
+    def _named_members(self):
         return [(f"member_{number}", each) for number, each in enumerate(self.members)]
 
 

@@ -12,15 +12,15 @@ from zoo.core.registry import register
 from zoo.decoding.loop import PAD
 from zoo.embeddings import Entrance, TokenEmbedding, positions_before
 from zoo.models import signatures
-from zoo.models.directions import check_reads
+from zoo.models.directions import check_both_ways
 from zoo.models.inside_keras import InsideKeras
 
 
 class Labeller(InsideKeras, keras.Model):
-    """What both share: ids to states of a bidirectional stack, and states to logits, unless there are no `labels`."""
+    """The base of models that read: from ids to the states of a stack, and with `labels` from states to logits."""
 
     labels = True
-    fewest = 1  # of labels: one is no label, but a number
+    fewest = 1  # labels; with one label the output is a number
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Labeller(InsideKeras, keras.Model):
             raise ValueError(
                 f"{type(self).__name__} needs at least two labels{or_one}. Received: num_labels={num_labels!r}."
             )
-        check_reads(self, encoder)
+        check_both_ways(self, encoder)
         if pooling is not None and Depth.of(encoder).summarises:
             raise ValueError(
                 f"{type(encoder).__name__} gives a summary of its own, so {type(self).__name__} has no states to pool. "
@@ -72,7 +72,7 @@ class Labeller(InsideKeras, keras.Model):
         return Entrance(self.embedding, self.positions, self.dropout_layers[0])
 
     def read(self, inputs, training=None, **settings):
-        """`(what the encoder returns, mask (batch, time))`, with the time axis of the embedding."""
+        """`(outputs of the encoder, mask (batch, time))`, with the time axis of the embedding."""
         mask = length_mask(inputs["lengths"], ops.shape(inputs["token_ids"])[1])
         token_ids = ops.where(mask, inputs["token_ids"], PAD)
         x, mask = self.entrance.read(token_ids, mask, training)

@@ -13,8 +13,8 @@ from zoo.core.registry import register
 from zoo.decoding.loop import BOS
 from zoo.embeddings import Entrance, positions_before
 from zoo.models import signatures
-from zoo.models.directions import check_writes
-from zoo.models.embedded import embedding_of
+from zoo.models.directions import check_causal
+from zoo.models.embedded import make_embedding
 from zoo.models.inside_keras import InsideKeras
 
 
@@ -64,7 +64,7 @@ class LanguageModel(InsideKeras, keras.Model):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_writes(self, decoder)
+        check_causal(self, decoder)
         if positions is not None and not Positions.of(positions).by_place:
             raise ValueError(
                 "A LanguageModel's positions must not look ahead: expected SinusoidalPositions or LearnedPositions, "
@@ -72,7 +72,7 @@ class LanguageModel(InsideKeras, keras.Model):
             )
         self.vocab_size, self.decoder, self.dropout, self.seed = vocab_size, decoder, dropout, seed
         policy = self.dtype_policy
-        self.embedding = embedding_of(self, vocab_size if embedding is None else embedding, decoder)
+        self.embedding = make_embedding(self, vocab_size if embedding is None else embedding, decoder)
         if self.embedding.vocab_size != vocab_size:
             raise ValueError(
                 f"A LanguageModel of vocab_size={vocab_size} cannot have an embedding of {self.embedding.vocab_size} "

@@ -11,7 +11,7 @@ RULES = ("mean", "first")
 DENSE = ("tanh", "relu", None)
 
 
-def pooled(x, mask, rule):
+def pool(x, mask, rule):
     """`(batch, units)`: the mean over the positions that the mask keeps, or the first one; 0 where it keeps none."""
     if rule == "mean":
         return masked_mean(x, mask)
@@ -59,7 +59,7 @@ class Pooling(ImplicitMasks, layers.Layer):
             self.projection.build((x_shape[0], x_shape[-1]))
 
     def call(self, x, mask=None):
-        h = pooled(x, mask, self.rule)
+        h = pool(x, mask, self.rule)
         return h if self.projection is None else self.projection(h)
 
     def compute_output_shape(self, x_shape):

@@ -116,17 +116,17 @@ class Seq2Seq(InsideKeras, keras.Model):
 
     def call(self, inputs, training=None):
         memory = self.encode(inputs["source_ids"], inputs["source_lengths"], training)
-        embedded = self._enter("target", inputs["target_ids"], training)
-        outputs = self.decoder(embedded, memory, training=training)
-        return self.logits(outputs, embedded, training)
+        embeddings = self._embed("target", inputs["target_ids"], training)
+        outputs = self.decoder(embeddings, memory, training=training)
+        return self.logits(outputs, embeddings, training)
 
-    def _enter(self, side, token_ids, training=None):
-        """Where ids enter; recurrence knows their order, so they have no positions."""
+    def _embed(self, side, token_ids, training=None):
+        """The embeddings of ids; recurrence knows their order, so there are no positions."""
         embedding = {"source": self.source_embedding, "target": self.target_embedding}[side]
         return self.dropout_layers[side](embedding(token_ids), training=training)
 
-    def logits(self, outputs, embedded, training=None, rows=None):
-        hidden = self.readout(ops.concatenate([outputs, embedded], axis=-1))
+    def logits(self, outputs, embeddings, training=None, rows=None):
+        hidden = self.readout(ops.concatenate([outputs, embeddings], axis=-1))
         hidden = self.dropout_layers["readout"](hidden, training=training)
         if rows is not None:
             return ops.cast(ops.matmul(hidden, rows["columns"]), "float32") + rows["bias"]
@@ -141,8 +141,8 @@ class Seq2Seq(InsideKeras, keras.Model):
     def encode(self, source_ids, source_lengths, training=None):
         """`(batch, time)` ids and `(batch,)` lengths -> memory, a dict of tensors with the batch axis first."""
         mask = length_mask(source_lengths, ops.shape(source_ids)[1])
-        embedded = self._enter("source", source_ids, training)
-        values, states = self.encoder(embedded, mask=mask, training=training)
+        embeddings = self._embed("source", source_ids, training)
+        values, states = self.encoder(embeddings, mask=mask, training=training)
         return self.decoder.remember(self.dropout_layers["memory"](values, training=training), mask, states)
 
     def start(self, memory, beams=1, max_length=None):
@@ -155,9 +155,9 @@ class Seq2Seq(InsideKeras, keras.Model):
 
         With `rows` of `output_rows`, the logits are those of its ids: `(batch, beams, n)`.
         """
-        embedded = self._enter("target", token_ids)
-        outputs, state = self.decoder.step(embedded, state, memory)
-        logits = self.logits(outputs, flatten_beams(embedded), rows=rows)
+        embeddings = self._embed("target", token_ids)
+        outputs, state = self.decoder.step(embeddings, state, memory)
+        logits = self.logits(outputs, flatten_beams(embeddings), rows=rows)
         shape = ops.shape(token_ids)
         return ops.reshape(logits, (shape[0], shape[1], ops.shape(logits)[-1])), state
 
@@ -185,4 +185,4 @@ class Seq2Seq(InsideKeras, keras.Model):
 
     def signatures(self):
         """The typed table of what this model serves; names are the same in SavedModel, ONNX, client and documents."""
-        return signatures.generating()
+        return signatures.generation()

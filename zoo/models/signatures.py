@@ -3,92 +3,93 @@
 from zoo.core.signatures import Signature, TensorSpec
 
 
-def batched(name, dtype="int32", *axes):
+def spec(name, dtype="int32", *axes):
     """A tensor with the batch first, as every tensor of a signature has it."""
     return TensorSpec(name, dtype, ("batch", *axes))
 
 
 def strings(*outputs):
-    """The signature that a server answers when none is named: texts in."""
-    return Signature("serving_default", (batched("text", "string"),), outputs)
+    """The signature that a server answers when a request names none; its input is texts."""
+    return Signature("serving_default", (spec("text", "string"),), outputs)
 
 
-IDS = (batched("token_ids", "int32", "time"), batched("lengths"))
+IDS = (spec("token_ids", "int32", "time"), spec("lengths"))
 
 
-def found(width):
+def _sequences(width):
+    """The outputs of a search or of sampling, `width` sequences for each text."""
     return (
-        batched("output_ids", "int32", width, "output_time"),
-        batched("output_lengths", "int32", width),
-        batched("scores", "float32", width),
+        spec("output_ids", "int32", width, "output_time"),
+        spec("output_lengths", "int32", width),
+        spec("scores", "float32", width),
     )
 
 
-def _writing(*scored):
-    """What writes a sequence; `scored`: the inputs of `score`."""
+def _writer_signatures(*score_inputs):
+    """Of every model that writes a sequence; `score_inputs` are those of `score`."""
     randomness = (
-        batched("uniforms", "float32", "samples", "output_time"),
-        batched("temperature", "float32"),
-        batched("top_k", "int32"),
-        batched("top_p", "float32"),
+        spec("uniforms", "float32", "samples", "output_time"),
+        spec("temperature", "float32"),
+        spec("top_k", "int32"),
+        spec("top_p", "float32"),
     )
     return (
-        strings(batched("output_text", "string"), batched("scores", "float32")),
-        Signature("tokens", IDS, found("beams")),
-        Signature("greedy", IDS, found("beams")),
-        Signature("sample", (*IDS, *randomness), found("samples")),
-        Signature("score", scored, (batched("log_probs", "float32"),)),
+        strings(spec("output_text", "string"), spec("scores", "float32")),
+        Signature("tokens", IDS, _sequences("beams")),
+        Signature("greedy", IDS, _sequences("beams")),
+        Signature("sample", (*IDS, *randomness), _sequences("samples")),
+        Signature("score", score_inputs, (spec("log_probs", "float32"),)),
     )
 
 
-def generating():
+def generation():
     """Of every model that reads one sequence of ids and writes another."""
-    return _writing(
-        batched("source_ids", "int32", "time"),
-        batched("source_lengths"),
-        batched("target_ids", "int32", "target_time"),
-        batched("target_lengths"),
+    return _writer_signatures(
+        spec("source_ids", "int32", "time"),
+        spec("source_lengths"),
+        spec("target_ids", "int32", "target_time"),
+        spec("target_lengths"),
     )
 
 
 def language_model():
     """Of a model that goes on with a prompt; `score` is of a whole text, which EOS does not end."""
-    return _writing(*IDS)
+    return _writer_signatures(*IDS)
 
 
-RATING = batched("rating", "float32")
+RATING = spec("rating", "float32")
 
 
 def classifier(num_labels):
-    """Of a model that gives a text one of `num_labels` labels, or where that is 1 a number."""
+    """Of a model that gives a text one of `num_labels` labels; where that is 1, a number."""
     if num_labels == 1:
-        return strings(RATING, batched("rated")), Signature("rate", IDS, (RATING,))
-    probabilities = batched("probabilities", "float32", num_labels)
+        return strings(RATING, spec("rated")), Signature("rate", IDS, (RATING,))
+    probabilities = spec("probabilities", "float32", num_labels)
     return (
-        strings(batched("label", "string"), probabilities),
+        strings(spec("label", "string"), probabilities),
         Signature("classify", IDS, (probabilities,)),
     )
 
 
 def encoder(units):
     """Of a model that gives a text a vector of so many units."""
-    vector = batched("vector", "float32", units)
+    vector = spec("vector", "float32", units)
     return strings(vector), Signature("embed", IDS, (vector,))
 
 
 def pair_classifier(num_labels):
-    """Of a model that gives two texts one of `num_labels` labels, or where that is 1 a number."""
-    probabilities = batched("probabilities", "float32", num_labels)
-    texts = batched("first_text", "string"), batched("second_text", "string")
+    """Of a model that gives two texts one of `num_labels` labels; where that is 1, a number."""
+    probabilities = spec("probabilities", "float32", num_labels)
+    texts = spec("first_text", "string"), spec("second_text", "string")
     ids = [
-        spec
+        each
         for side in ("first", "second")
-        for spec in (batched(f"{side}_ids", "int32", f"{side}_time"), batched(f"{side}_lengths"))
+        for each in (spec(f"{side}_ids", "int32", f"{side}_time"), spec(f"{side}_lengths"))
     ]
     if num_labels == 1:
-        return Signature("serving_default", texts, (RATING, batched("rated"))), Signature("rate", tuple(ids), (RATING,))
+        return Signature("serving_default", texts, (RATING, spec("rated"))), Signature("rate", tuple(ids), (RATING,))
     return (
-        Signature("serving_default", texts, (batched("label", "string"), probabilities)),
+        Signature("serving_default", texts, (spec("label", "string"), probabilities)),
         Signature("compare", tuple(ids), (probabilities,)),
     )
 
@@ -101,11 +102,11 @@ def tagger(num_labels):
     """
     return (
         strings(
-            batched("tags", "string", "words"),
-            batched("starts", "int32", "words"),
-            batched("ends", "int32", "words"),
-            batched("scores", "float32", "words"),
-            batched("word_counts"),
+            spec("tags", "string", "words"),
+            spec("starts", "int32", "words"),
+            spec("ends", "int32", "words"),
+            spec("scores", "float32", "words"),
+            spec("word_counts"),
         ),
-        Signature("tag", IDS, (batched("probabilities", "float32", "time", num_labels),)),
+        Signature("tag", IDS, (spec("probabilities", "float32", "time", num_labels),)),
     )

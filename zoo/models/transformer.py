@@ -13,14 +13,14 @@ from zoo.core.registry import register
 from zoo.decoding.loop import BOS
 from zoo.embeddings import Entrance, positions_before
 from zoo.models import signatures
-from zoo.models.directions import check_reads, check_writes
-from zoo.models.embedded import embedding_of
+from zoo.models.directions import check_both_ways, check_causal
+from zoo.models.embedded import make_embedding
 from zoo.models.inside_keras import InsideKeras
 
 SIDES = ("source", "target")
 
 
-def _twin(layer):
+def _make_twin(layer):
     """A layer of the same settings, with weights and a name of its own."""
     return type(layer).from_config({**layer.get_config(), "name": f"source_{layer.name}"})
 
@@ -87,8 +87,8 @@ class Transformer(InsideKeras, keras.Model):
                 "Transformer needs an encoder and a decoder of the same units, the width of what they share. "
                 f"Received: {encoder.units} and {decoder.units}."
             )
-        check_reads(self, encoder)
-        check_writes(self, decoder)
+        check_both_ways(self, encoder)
+        check_causal(self, decoder)
         if positions is not None and not Positions.of(positions).by_place:
             raise ValueError(
                 "A Transformer's positions must not look ahead: expected SinusoidalPositions, LearnedPositions or "
@@ -96,32 +96,31 @@ class Transformer(InsideKeras, keras.Model):
             )
         self.encoder, self.decoder, self.shared, self.dropout, self.seed = encoder, decoder, shared, dropout, seed
         policy = self.dtype_policy
-        source, target = self._embeddings(source_vocab_size, target_vocab_size)
+        source, target = self._make_embeddings(source_vocab_size, target_vocab_size)
         self.target_embedding, self.source_embedding = target, source  # in files they are numbered in this order
         self.source_vocab_size, self.target_vocab_size = (
             each.vocab_size for each in (self.source_embedding, self.target_embedding)
         )
         self.places_by_itself = positions is None
-        self.source_positions = positions_before(encoder, policy) if positions is None else _twin(positions)
+        self.source_positions = positions_before(encoder, policy) if positions is None else _make_twin(positions)
         self.positions = positions_before(decoder, policy) if positions is None else positions
         self.dropout_layers = {
             side: Dropout(dropout, seed=shifted(seed, index), dtype=policy) for index, side in enumerate(SIDES)
         }
 
-    def _embeddings(self, source, target):
-        """Of the two sides, each a number of ids or a layer."""
-        own = embedding_of(self, target, self.decoder)
-        given = [each for each in (source, target) if not isinstance(each, int)]
-        self.embeddings_given = bool(given)
+    def _make_embeddings(self, source, target):
+        """The embeddings of both sides, each from a number of ids or a layer."""
+        target_layer = make_embedding(self, target, self.decoder)
+        self.has_own_embeddings = not all(isinstance(each, int) for each in (source, target))
         if not self.shared:
-            return embedding_of(self, source, self.encoder, writes=False), own
+            return make_embedding(self, source, self.encoder, writes=False), target_layer
         ids = source if isinstance(source, int) else source.vocab_size
-        if ids != own.vocab_size or source not in (ids, own):
+        if ids != target_layer.vocab_size or source not in (ids, target_layer):
             raise ValueError(
                 f"shared=True means one vocabulary for both sides. Received: source_vocab_size={source} and "
                 f"target_vocab_size={target}. Learn one on both sides, and give one embedding for both."
             )
-        return own, own
+        return target_layer, target_layer
 
     def build(self, input_shape=None):
         shape = (None, None, self.encoder.units)
@@ -134,11 +133,11 @@ class Transformer(InsideKeras, keras.Model):
 
     def states(self, inputs, training=None):
         """The decoder's states `d`, `(batch, time, units)`."""
-        x, given = self._prepare(inputs, training)
-        return self.decoder(x, **given)
+        x, settings = self._prepare(inputs, training)
+        return self.decoder(x, **settings)
 
     def _prepare(self, inputs, training):
-        """The decoder's input, and what else its passes are given."""
+        """The decoder's input, and the other arguments of its call."""
         mask = length_mask(inputs["source_lengths"], ops.shape(inputs["source_ids"])[1])
         memory = self._encode(inputs["source_ids"], mask, training)
         x, _ = self.target_entrance.read(inputs["target_ids"], training=training)
@@ -200,7 +199,7 @@ class Transformer(InsideKeras, keras.Model):
         """`(batch, source_time)` bool: the positions that `aligned_step` weighs.
 
         Raises:
-            ValueError: the decoder does not tell its attention.
+            ValueError: the decoder does not return its attention.
         """
         if not Depth.of(self.decoder).weighs:
             raise ValueError(
@@ -222,14 +221,14 @@ class Transformer(InsideKeras, keras.Model):
 
     def signatures(self):
         """The typed table of what this model serves; names are the same in SavedModel, ONNX, client and documents."""
-        return signatures.generating()
+        return signatures.generation()
 
     def get_config(self):
-        own = {"positions": None} if self.places_by_itself else {}
-        if self.embeddings_given:
+        config = {"positions": None} if self.places_by_itself else {}
+        if self.has_own_embeddings:
             sides = SIDES[self.shared :]  # what both share is the target's
-            own |= {
+            config |= {
                 f"{side}_vocab_size": saving.serialize_keras_object(getattr(self, f"{side}_embedding"))
                 for side in sides
             }
-        return {**super().get_config(), **own}
+        return {**super().get_config(), **config}

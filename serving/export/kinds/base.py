@@ -14,10 +14,10 @@ from serving.export.sizes import is_large
 from serving.kinds import KINDS
 from serving.runtime.reading import DEFAULT, Bound, is_answered
 from zoo.core.signatures import Signature
-from zoo.models.signatures import batched
+from zoo.models.signatures import spec
 from zoo.tasks.parts import answering
 
-REMARKS = batched("errors", "string"), batched("warnings", "string")  # outputs of every signature that takes strings
+REMARKS = spec("errors", "string"), spec("warnings", "string")  # outputs of every signature that takes strings
 
 
 @dataclass(frozen=True)
