@@ -98,8 +98,10 @@ def _select_effective(settings):
     places = allowed_tables(settings)
     selected = {}
     for where in (name for name in ("text", "model", *SLOTS, "loss", "search") if name in settings and name in places):
-        known = _table_class(where, places[where], settings[where])
-        selected[where] = settings[where] if known is None else _select_settings(known, settings[where], where)
+        table_class = _table_class(where, places[where], settings[where])
+        selected[where] = (
+            settings[where] if table_class is None else _select_settings(table_class, settings[where], where)
+        )
     whole = {name: settings[name] for name in ("name", "task")} | selected
     for path in sorted(idle_settings(whole), reverse=True):
         whole = table.without(whole, path)
@@ -113,17 +115,17 @@ def _table_class(where, classes, own):
     return named.get(own.get(field)) if field in own else classes[0]
 
 
-def _select_settings(known, own, where):
+def _select_settings(table_class, own, where):
     """The settings of a table that its class knows and that are no defaults, and always its choice."""
-    fields, field = table.fields(known), known.__struct_config__.tag_field
+    fields, field = table.fields(table_class), table_class.__struct_config__.tag_field
     selected = {field: own[field]} if field in own else {}
     vocabulary = OF_VOCABULARIES if where == "text" else ()  # training.init decides these
     for name, value in own.items():
-        if name in fields and name not in vocabulary and (name in SHOWN or value != _default(known, name)):
+        if name in fields and name not in vocabulary and (name in SHOWN or value != _default(table_class, name)):
             selected[name] = value
     return selected
 
 
-def _default(known, name):
-    value = table.default(known, name)
+def _default(table_class, name):
+    value = table.default(table_class, name)
     return table.plain(value) if isinstance(value, table.Table) else value

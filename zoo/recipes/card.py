@@ -42,8 +42,8 @@ def mend_labels(task, recipe, splits):
         return splits
     train = splits["train"]
     train = task.mend_labels(recipe, train, main_labels(label for each in train.answers for label in task.split(each)))
-    known = task.labels(recipe, train.answers)
-    return {name: train if name == "train" else task.mend_labels(recipe, part, known) for name, part in splits.items()}
+    labels = task.labels(recipe, train.answers)
+    return {name: train if name == "train" else task.mend_labels(recipe, part, labels) for name, part in splits.items()}
 
 
 def find_untaught(task, recipe, splits):
@@ -55,17 +55,17 @@ def find_untaught(task, recipe, splits):
     if not task.labelled:
         return []
     outside = recipe.scope.label if recipe.job.scope else None  # it need not be taught
-    known = task.labels(recipe, splits["train"].answers)
-    alike = alike_labels(known)
+    taught = task.labels(recipe, splits["train"].answers)
+    alike = alike_labels(taught)
     pairs = [f"{' and '.join(map(quote, each))} ({cause.removeprefix('which differs by ')})" for each, cause in alike]
     lines = [f"labels that may be one: {', '.join(pairs[:FEW])}; write them alike if they are"] if alike else []
     for name, part in splits.items():
         labels = [label for answer in part.answers for label in task.split(answer) if label != outside]
-        unknown = unknown_labels(known, labels)
+        unknown = unknown_labels(taught, labels)
         if not unknown:
             continue
-        note = f"{name}: labels that the training does not have: {say_unknown(unknown, known, 'the training')}"
-        if name == "valid" and not set(known) & set(labels):
+        note = f"{name}: labels that the training does not have: {say_unknown(unknown, taught, 'the training')}"
+        if name == "valid" and not set(taught) & set(labels):
             raise ValueError(f"{note}. It has none of the validation's: write them alike, or name the right columns.")
         lines.append(note)
     return lines

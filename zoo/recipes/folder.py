@@ -160,10 +160,10 @@ def check_same_data(run, card):
     Raises:
         ValueError: some splits differ; the message names them.
     """
-    known = json.loads(read_file(run, CARD) or "{}").get("sha256", {})
-    changed = [split for split, digest in known.items() if card["sha256"][split] != digest]
+    earlier = json.loads(read_file(run, CARD) or "{}").get("sha256", {})
+    changed = [split for split, digest in earlier.items() if card["sha256"][split] != digest]
     if changed:
-        digests = [f"{split} ({known[split][:12]} there, {card['sha256'][split][:12]} here)" for split in changed]
+        digests = [f"{split} ({earlier[split][:12]} there, {card['sha256'][split][:12]} here)" for split in changed]
         raise ValueError(
             f"the training of {run} cannot go on with these data: the examples have another SHA-256 than those that it "
             f"began with: {', '.join(digests)}. Bring the former ones back, or choose another --out and begin anew."

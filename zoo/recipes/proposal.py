@@ -158,14 +158,14 @@ def _context(settings, parts):
     context = settings.get("model", {}).get("context")
     if not context:
         return {}
-    known = set(parts["train"].inputs[0])
-    shortest = min(_characters(part.inputs[0], known) for part in parts.values())
+    characters = set(parts["train"].inputs[0])
+    shortest = min(_count_tokens(part.inputs[0], characters) for part in parts.values())
     return {"model": {"context": shortest}} if shortest < context else {}
 
 
-def _characters(text, known):
+def _count_tokens(text, vocabulary):
     """How many tokens a text has in a vocabulary of characters, which reads adjacent unknown ones as one."""
-    return sum(one in known or before in known for before, one in zip("\n" + text, text, strict=False))
+    return sum(one in vocabulary or before in vocabulary for before, one in zip("\n" + text, text, strict=False))
 
 
 def group_by_split(files):
@@ -260,9 +260,9 @@ def commented(settings, notes=()):
 def _table(where, classes, settings):
     field = classes[0].__struct_config__.tag_field
     chosen = table.names(classes).get(settings.get(field), classes[0])
-    lines, inner, known = [f"\n[{where}]\n"], [], table.fields(chosen)
+    lines, inner, fields = [f"\n[{where}]\n"], [], table.fields(chosen)
     for key, value in settings.items():
-        kind = known[key].type if key in known else None
+        kind = fields[key].type if key in fields else None
         if kind and table.nested(kind):
             inner += _table(f"{where}.{key}", (table.nested(kind),), value)
         elif isinstance(value, dict):

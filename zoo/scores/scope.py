@@ -39,7 +39,7 @@ def out_of_scope(outputs, references, confidences=None, threshold=None, label=LA
     """How well a classifier knows what it does not know.
 
     Args:
-        outputs: list of strings, the labels found.
+        outputs: list of strings, the predicted labels.
         references: list of strings, among them `label`.
         confidences: the probability of each output, needed for a threshold: (examples,).
         threshold: below it a text counts as out of scope, see `choose_threshold`; by default only outputs that are
