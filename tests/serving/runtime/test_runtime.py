@@ -324,11 +324,12 @@ def test_batches_hold_little_padding(seed):
     assert batches([9] * 40, max_padding=0) == [list(range(32)), list(range(32, 40))]  # equal lengths have none
 
 
-def test_only_what_is_read_at_once_is_cut_by_its_padding():
-    lengths = [100, *[3] * 20]
-    for name, count in ("intents-en", 2), ("dates", 1):
+def test_a_search_has_more_padding_in_a_batch():
+    lengths = [20, *[3] * 20]
+    for name, first in ("intents-en", 1 + 64 // 17), ("dates", 1 + 256 // 17):
         (folder,) = (ROOT / "hub" / name).glob("[0-9]*")
-        assert len(Runtime(folder, threads=1)._predictor.loaded.batches(lengths)) == count
+        groups = Runtime(folder, threads=1)._predictor.loaded.batches(lengths)
+        assert [len(group) for group in groups] == [first, 21 - first]
 
 
 def test_padded():
