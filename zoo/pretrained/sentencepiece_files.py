@@ -45,7 +45,7 @@ def demand_settings(source, unknown="<unk>", end="</s>", **expected):
     Args:
         source: the `Source`.
         unknown, end: what its unknown piece is called, and its end of sentence.
-        **expected: as of `demand`.
+        **expected: as of `require`.
     """
     said = source.json("special_tokens_map.json") | source.json("tokenizer_config.json")
     said = {key: each.get("content", each) if isinstance(each, dict) else each for key, each in said.items()}

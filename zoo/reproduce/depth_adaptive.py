@@ -30,7 +30,7 @@ SWEEPS = {**{f"lambda {price:g}": (price, 0.0) for price in PRICES}, f"sigma {WI
 
 
 def make_examples(random, count):
-    """A batch of `tasks.pointers`, read from right to left, and the hops of each token."""
+    """A batch of `tasks.draw_pointers`, read from right to left, and the hops of each token."""
     tokens, labels, hops = (side[:, ::-1] for side in tasks.draw_pointers(random, count, TIME, LETTERS, POINTERS, 0.5))
     labels = labels + tasks.FIRST
     batch = {

@@ -2,7 +2,8 @@
 
 The splitting is asked of linear flows, x' = (F + G) x, whose exact solution is a matrix exponential; F stands for
 attention, G for the feed-forward layers. A network takes Euler steps, x + F x, where the formula has exact flows. The
-training is on chains of pointers (`zoo.reproduce.tasks.pointers`): two blocks of 48 units, as many weights in both.
+training is on chains of pointers (`zoo.reproduce.tasks.draw_pointers`): two blocks of 48 units, as many weights in
+both.
 """
 
 import numpy as np

@@ -3,7 +3,8 @@
 Copying: texts of 1 to 8 of 10 symbols in training, 8 and 16 in the test; 48 units, three steps of one block or three
 blocks (the LSTM, of 48 units, has no attention). In training both Transformers begin each row at a random place up to
 16, so that no place of the test is new. A symbol counts as right if it is the most probable one after the right ones
-before it. Pointers (`zoo.reproduce.tasks.pointers`): a tagger that applies its block up to 6 times, by Graves' rule.
+before it. Pointers (`zoo.reproduce.tasks.draw_pointers`): a tagger that applies its block up to 6 times, by Graves'
+rule.
 """
 
 import keras

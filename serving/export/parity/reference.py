@@ -11,7 +11,7 @@ def expectation(kind, tokenizers, texts):
     `name` is a signature, or "drive" for the logits along given tokens, which the ONNX encoder and step must give.
 
     Args:
-        kind: `serving.export.kinds.Kind`.
+        kind: `serving.export.kinds.base.Kind`.
         tokenizers: a `zoo.text.Tokenizer` for each of its sides.
         texts: strings for the text signature.
     """
