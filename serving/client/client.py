@@ -287,8 +287,8 @@ def _find_error(sides, text):
     except ValueError as error:
         return str(error)
     for place, side in zip(PLACES, both, strict=True):
-        if found := unicode_error(side):
-            return place + found
+        if reason := unicode_error(side):
+            return place + reason
     return None
 
 
