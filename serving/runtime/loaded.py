@@ -22,7 +22,8 @@ MAX_SEQUENCES = 32  # sequences in one batch
 MAX_BEAMS = 128  # beams in one batch, of all its sequences
 MAX_IDS = 4096  # token ids in one batch, including padding
 MAX_PAIRS = 1 << 21  # pairs of positions in one batch: the size of the attention weights of a head
-MAX_PADDING = {"read": 64, "search": 256}  # ids of padding in one batch: more would cost more than another run
+MAX_PADDING = {"read": 64, "search": 256}  # ids of padding in one batch: more would cost more than another run, which
+# costs more where it has all the steps of a search
 
 
 def batches(lengths, max_sequences=MAX_SEQUENCES, max_ids=MAX_IDS, max_pairs=MAX_PAIRS, max_padding=math.inf):
@@ -83,6 +84,7 @@ class Loaded:
         self.source = tokenizers["source"]
         self.target = tokenizers.get("target", self.source)
         self.bound = bound(self.manifest, overlong)
+        self.max_padding = MAX_PADDING["search" if self.kind.writes else "read"]
         self.uses_shortlist = shortlist
         self.generation = self._shortlist_graphs() if shortlist else self.manifest.get("generation", {})
 
@@ -235,9 +237,8 @@ class Loaded:
         return self._run_batches(graph, [max(map(len, both)) for both in pairs], inputs_of)
 
     def batches(self, lengths, beams=1):
-        """`batches` for a graph of this artefact. Another run costs more where it has all the steps of a search."""
-        padding = MAX_PADDING["search" if self.kind.writes else "read"]
-        return batches(lengths, max(1, min(MAX_SEQUENCES, MAX_BEAMS // beams)), max_padding=padding)
+        """`batches` for a graph of this artefact."""
+        return batches(lengths, max(1, min(MAX_SEQUENCES, MAX_BEAMS // beams)), max_padding=self.max_padding)
 
     def _run_batches(self, graph, lengths, inputs_of, beams=1):
         answers = [None] * len(lengths)

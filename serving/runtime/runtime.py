@@ -62,6 +62,7 @@ class Runtime:
         loaded = Loaded(directory, threads, precision, verify, overlong, shortlist)
         self.manifest, self.kind = loaded.manifest, loaded.kind.name
         self.max_input, self.overlong = loaded.bound.max_input, loaded.bound.overlong
+        self.max_padding = loaded.max_padding
         predictor: Any = Continuer if loaded.kind.prompts else Writer if loaded.kind.writes else Reader
         self._loaded, self._predictor = loaded, predictor(loaded.kind, loaded)
 

@@ -5,6 +5,7 @@ A request that nobody waits for any more leaves the queue, and a batch all of wh
 
 import asyncio
 import contextlib
+import math
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -74,7 +75,8 @@ class Lane:
 
     def __init__(self, signatures, batching, queue, slots, meter, log):
         self.signatures, self.slots, self.meter, self.log = signatures, slots, meter, log
-        self.batcher = Batcher(batching, queue)
+        padding = max((signature.padding for signature in signatures.values()), default=math.inf)
+        self.batcher = Batcher(batching, queue, padding)
         self.wake, self.closing = asyncio.Event(), False
         self.here, self.running = set(), {}  # requests; tasks and what each computes
         self.rate = 0.0  # rows a second, lately
@@ -163,12 +165,11 @@ class Lane:
 
     def _finish(self, batch, task):
         self.running.pop(task)
-        self.batcher.done(batch, None if task.cancelled() or task.exception() else task.result())
+        self.batcher.done(batch)
         if not task.cancelled() and task.exception():
             self.log("failed", level="error", model=self.meter.model, error=task.exception())
 
     async def _compute(self, batch):
-        """The seconds that the batch has taken; None if it failed as a whole."""
         loop, run = asyncio.get_running_loop(), self.running[asyncio.current_task()]
         signature, started = batch[0].owner.ask.signature, time.perf_counter()
         try:
@@ -180,7 +181,7 @@ class Lane:
             if len(results) != len(batch):
                 raise ServingError(f"expected {len(batch)} answers, received {len(results)}")
         except StoppedError:
-            return None
+            return
         except Exception as error:
             await self._compute_apart(batch, error)
             return
@@ -190,7 +191,6 @@ class Lane:
         self.meter.count_batch([row.cost for row in batch], seconds)
         now = len(batch) / seconds
         self.rate = 0.9 * self.rate + 0.1 * now if self.rate else now
-        return seconds
 
     async def _compute_apart(self, batch, error):
         """A batch failed: each of its requests is tried alone, so that none costs another its answer."""

@@ -34,7 +34,7 @@ class Metrics:
         self.refused = make(Counter, "refused_texts", "Texts that were answered with an error of their own.", MODEL)
         self.doubted = make(Counter, "doubted_texts", "Texts that were answered with a warning.", MODEL)
         self.tokens = make(Counter, "tokens", "Tokens that were read, without padding.", MODEL)
-        self.padded = make(Counter, "padded_tokens", "Tokens of the batches, if all were padded to the longest.", MODEL)
+        self.padded = make(Counter, "padded_tokens", "Tokens that were read, with padding.", MODEL)
         self.dropped = make(Counter, "dropped_texts", "Texts that nobody waited for when their turn came.", MODEL)
         self.batches = make(Histogram, "batch_texts", "Texts of a batch.", MODEL, buckets=TEXTS)
         self.computing = make(Histogram, "batch_seconds", "Computing a batch.", MODEL, buckets=SECONDS)

@@ -22,6 +22,7 @@ class Rows:
 
     def __init__(self, runtime, name):
         self.runtime, self.name, self.table = runtime, name, runtime.signatures[name]
+        self.padding = runtime.max_padding
         self.inputs, self.outputs = (
             tuple(
                 spec(

@@ -33,7 +33,7 @@ class Texts:
     name = NAME
 
     def __init__(self, runtime):
-        self.runtime, self.kind = runtime, KINDS[runtime.kind]
+        self.runtime, self.kind, self.padding = runtime, KINDS[runtime.kind], runtime.max_padding
         self.labels = runtime.manifest.get("labels", [])
         sides = self.kind.sides(runtime.manifest)
         self.inputs = tuple(spec(side, "BYTES", -1) for side in sides)
