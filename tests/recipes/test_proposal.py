@@ -42,7 +42,7 @@ def test_what_is_written_is_a_recipe_with_a_meaning_beside_every_setting(task, n
     assert new(task, *paths(TASKS[task].kind, names), *parts(task, names), "--out", out) == 0
     told = capsys.readouterr()
     assert told.out == f"{out}: train it with `seqzoo train {out} --out runs/mine`\n"
-    assert (" characters\n" if task == "continue" else " examples\n") in told.err
+    assert (" characters: train " if task == "continue" else " examples: train ") in told.err
     text = out.read_text(encoding="utf-8")
     recipe = recipes.load(out)
     assert (recipe.name, recipe.task) == ("mine", task)
@@ -73,6 +73,7 @@ def test_a_tagger_learns_how_its_data_cut_words_and_says_why(home, capsys):
         ("all.csv", "", ""),
         ("train.de train.en", "", "test.de test.en"),
         ("en_ewt-ud-train.conllu", "en_ewt-ud-dev.conllu", ""),
+        ("eng.train", "eng.testa", "eng.testb"),
         ("latest.csv devices.csv", "val.csv", ""),  # words of a name count, not parts of them
         ("hf://a/test:train", "hf://a/test:validation", "hf://a/test:test"),
         ("data/test/train.txt", "", ""),  # a folder's name says nothing
@@ -84,7 +85,7 @@ def test_names_say_the_split(train, valid, test):
     assert group_by_split(files) == {name: own for name, own in splits.items() if own}
 
 
-def test_files_of_each_split_stand_in_the_recipe(tmp_path, monkeypatch):
+def test_files_of_each_split_stand_in_the_recipe(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, count in (("train", 9), ("dev", 3), ("test", 2)):
         rows = "".join(f"{name} {number},{'ab'[number % 2]}\n" for number in range(count))
@@ -93,6 +94,7 @@ def test_files_of_each_split_stand_in_the_recipe(tmp_path, monkeypatch):
     own = recipes.load("mine.toml")
     assert (own.data.train, own.data.valid, own.data.test) == ("train.csv", "dev.csv", "test.csv")
     assert own.data.test_share == 0 and own.data.columns == {"text": "text", "label": "label"}
+    assert "14 examples: train 9, valid 3, test 2" in capsys.readouterr().err
     counts = [len(recipes.read(own, split)[0]) for split in ("train", "valid", "test")]
     assert counts == [9, 3, 2]
 
@@ -123,6 +125,7 @@ BROKEN = [
     ),
     ("translate two.tsv --out new.toml", "two.tsv: 2 different inputs cannot be cut into train, valid, test"),
     ("classify {ok} dev.csv --out new.toml", "dev.csv:2: 3 columns"),
+    ("classify three.csv --out new.toml", "training and validation have 2 examples, all with the label 'pos'; expected 2"),
     ("classify {ok} --set data.encodin=x --out new.toml", "has no setting 'encodin'. Did you mean 'encoding'"),
     ("classify {ok} --set data.encoding=x --out new.toml", "encoding must be a name that Python knows"),
     ("clasify {ok} --out new.toml", "There is no task 'clasify'. Did you mean 'classify'? The tasks are"),
@@ -138,7 +141,8 @@ BROKEN = [
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "ok.csv").write_text("text,label\ngood,pos\nbad,neg\nfine,pos\n")
+    (tmp_path / "ok.csv").write_text("text,label\n" + "".join(f"good {at},pos\nbad {at},neg\n" for at in range(9)))
+    (tmp_path / "three.csv").write_text("text,label\ngood,pos\nbad,neg\nfine,pos\n")
     (tmp_path / "broken.csv").write_text("text,label\nGood, really,pos\nBad,neg\n")
     (tmp_path / "one.txt").write_text("one line")
     (tmp_path / "two.tsv").write_text("dog\tHund\ncat\tKatze\n")

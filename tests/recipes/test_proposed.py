@@ -50,7 +50,7 @@ def test_sizes_follow_from_the_data(tmp_path):
     assert own.training.steps == 30 * 2000 // 32 // 10 * 10 and own.training.steps % own.training.validate_every == 0
     assert own.text.pieces == "char" and own.text.vocab_size == 20 + 8
     assert own.text.target.pieces == "word" and own.text.target.vocab_size == 20 + 8
-    assert own.search.max_output_length >= 3 and "2,000 examples" in notes
+    assert own.search.max_output_length >= 3 and "2,000 examples: train 1,600, valid 201, test 199" in notes
 
 
 def intents(*labels):

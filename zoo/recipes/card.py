@@ -1,7 +1,7 @@
 """What a run was trained on, in numbers: the data card in its folder, and the notes that a training begins with."""
 
 from zoo.data import formats
-from zoo.data.formats.base import quote
+from zoo.data.formats.base import quantity, quote
 from zoo.data.formats.unknown import alike_labels, main_labels, say_unknown, unknown_labels
 from zoo.tasks.parts.vocabularies import right_answers
 
@@ -50,12 +50,18 @@ def find_untaught(task, recipe, splits):
     """Notes of the labels that other splits have and the training does not teach.
 
     Raises:
-        ValueError: the training teaches no label of the validation.
+        ValueError: training and validation have one label alone, or the training teaches none of the validation's.
     """
     if not task.labelled:
         return []
     outside = recipe.scope.label if recipe.job.scope else None  # it need not be taught
     taught = task.labels(recipe, splits["train"].answers)
+    known = [answer for split in ("train", "valid") for answer in splits[split].answers]
+    if len(task.labels(recipe, known)) < 2:
+        raise ValueError(
+            f"training and validation have {quantity(len(known), 'example')}, all with the label {quote(taught[0])}; "
+            "expected 2 labels or more, or there is nothing to tell apart. Give more examples, or a file for each split."
+        )
     alike = alike_labels(taught)
     pairs = [f"{' and '.join(map(quote, each))} ({cause.removeprefix('which differs by ')})" for each, cause in alike]
     lines = [f"labels that may be one: {', '.join(pairs[:FEW])}; write them alike if they are"] if alike else []

@@ -10,7 +10,7 @@ from zoo.data import formats
 from zoo.data.formats.base import quantity
 from zoo.data.formats.names import normal
 from zoo.recipes import beginning, languages
-from zoo.recipes.card import describe_omissions, find_untaught, mend_labels, say_rules_off
+from zoo.recipes.card import describe, find_untaught, mend_labels
 from zoo.recipes.files import combine_settings, merge_overrides
 from zoo.recipes.recipe import TEXTS, allowed_tables, make
 from zoo.recipes.toml import comment, line, toml
@@ -21,7 +21,11 @@ from zoo.tasks import TASKS
 from zoo.tasks.parts import corpora
 from zoo.tasks.parts.vocabularies import decompose
 
-SPLITS = {"train": ("train", "training"), "valid": ("valid", "val", "dev", "validation"), "test": ("test", "eval")}
+SPLITS = {  # words in the names of files; testa and testb are those of CoNLL
+    "train": ("train", "training"),
+    "valid": ("valid", "val", "dev", "validation", "testa"),
+    "test": ("test", "eval", "testb"),
+}
 PASSES = 30  # times that a training sees each example, within the bounds below
 FEWEST, MOST = 200, 6_000  # steps
 LOOKED_AT = 200_000  # examples that are read to choose sizes
@@ -90,12 +94,9 @@ def propose(task, files, name, overrides=(), network=None):
     notes = [
         f"{detected.format}: {detected.why}" if detected.why else detected.format,
         *_describe_columns(detected),
-        *_describe_counts(job, mend_labels(job, make(settings), {"train": train})["train"]),
-    ]
-    notes += [
-        *say_rules_off(make(settings).data),
+        *_describe_counts(job, parts),
         *job.notes(train),
-        *describe_omissions(parts),
+        *describe(parts, make(settings).data)[1],
         *find_untaught(job, make(settings), parts),
     ]
     if label := settings.get("scope", {}).get("label"):
@@ -227,17 +228,18 @@ def _describe_columns(detected):
     return [columns] if columns and detected.format != "lines" else []
 
 
-def _describe_counts(job, train):
-    """Notes that say how many examples and labels the training has."""
-    if job.kind == "running":
-        return [f"{len(train.inputs[0]):,} characters"]
-    notes = [quantity(len(train), "example")]
+def _describe_counts(job, parts):
+    """Notes that say how many examples (of running text characters) and labels the splits have."""
+    is_text = job.kind == "running"
+    counts = {split: len(part.inputs[0]) if is_text else len(part) for split, part in parts.items()}
+    shown = ", ".join(f"{split} {count:,}" for split, count in counts.items())
+    notes = [f"{quantity(sum(counts.values()), 'character' if is_text else 'example')}: {shown}"]
     if job.labelled:
-        labels = Counter(label for answer in train.answers for label in job.split(answer))
+        labels = Counter(label for part in parts.values() for answer in part.answers for label in job.split(answer))
         shown = ", ".join(f"{label} {count:,}" for label, count in labels.most_common(5))
         notes.append(f"{quantity(len(labels), 'label')}: {shown}{', ...' if len(labels) > 5 else ''}")
     if job.kind == "tagged":
-        tags = [answer.split(" ") for answer in train.answers]
+        tags = [answer.split(" ") for answer in parts["train"].answers]
         notes += filter(None, [describe_rules(*choose_rules(tags, tags))])
     return notes
 

@@ -214,6 +214,8 @@ def test_wrong_spans(spans, tokens, expected):
 
 def test_what_is_detected(tmp_path):
     for name, text, form in (
+        ("eng.train", CONLL_2003, "conll"),  # names of no format are looked at as a .txt is
+        ("Tags", "Dogs bark\tNOUN VERB\n", "tsv"),
         ("a.conllu", UNIVERSAL, "conll"),
         ("b.txt", CONLL_2003, "conll"),
         ("c.tsv", "Dogs bark\tNOUN VERB\n", "tsv"),

@@ -35,8 +35,9 @@ class Conll(Format):
     suffixes = (".conll", ".conllu", ".conllup", ".iob", ".iob2", ".bio", ".ner", ".pos", ".tsv", ".txt")
 
     def claims(self, files, request):
-        """Of a .tsv or .txt: a blank line between two others, or one word a line; but no column of sentence numbers."""
-        if inner_suffix(files[0]) not in (".tsv", ".txt"):
+        """By the suffix; of a .tsv, a .txt and names of no format: a blank line between two others, or one word a line;
+        but no column of sentence numbers."""
+        if inner_suffix(files[0]) in self.suffixes[:-2]:
             return True
         if "sentence" in request.columns:
             return False

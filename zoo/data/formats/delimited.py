@@ -71,7 +71,7 @@ class Tsv(Csv):
     name, suffixes, delimiters = "tsv", (".tsv", ".tab", ".txt"), "\t"
 
     def claims(self, files, request):
-        if inner_suffix(files[0]) != ".txt":
+        if inner_suffix(files[0]) in (".tsv", ".tab"):
             return True
         lines = [line for _, line in first_lines(files[0], request, _LOOKED_AT) if line.strip()]
         return request.kind != "running" and bool(lines) and all("\t" in line for line in lines)

@@ -50,8 +50,9 @@ def choose(files: list[str], request: Request, name: str | None = None) -> Forma
             )
         return _check_columns(fitting[name], request)
     suffix = inner_suffix(files[0])
+    known = suffix if any(suffix in each.suffixes for each in FORMATS) else ".txt"  # eng.train, SMSSpamCollection
     for each in fitting.values():
-        if (not each.suffixes or suffix in each.suffixes) and each.claims(files, request):
+        if (not each.suffixes or known in each.suffixes) and each.claims(files, request):
             return _check_columns(each, request)
     raise ValueError(_unknown(files, suffix, request, fitting))
 
