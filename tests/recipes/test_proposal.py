@@ -125,7 +125,7 @@ BROKEN = [
     ),
     ("translate two.tsv --out new.toml", "two.tsv: 2 different inputs cannot be cut into train, valid, test"),
     ("classify {ok} dev.csv --out new.toml", "dev.csv:2: 3 columns"),
-    ("classify three.csv --out new.toml", "training and validation have 2 examples, all with the label 'pos'; expected 2"),
+    ("classify three.csv --out new.toml", "have 2 examples, all with the label 'pos'; expected 2 labels"),
     ("classify {ok} --set data.encodin=x --out new.toml", "has no setting 'encodin'. Did you mean 'encoding'"),
     ("classify {ok} --set data.encoding=x --out new.toml", "encoding must be a name that Python knows"),
     ("clasify {ok} --out new.toml", "There is no task 'clasify'. Did you mean 'classify'? The tasks are"),

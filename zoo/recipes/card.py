@@ -60,7 +60,7 @@ def find_untaught(task, recipe, splits):
     if len(task.labels(recipe, known)) < 2:
         raise ValueError(
             f"training and validation have {quantity(len(known), 'example')}, all with the label {quote(taught[0])}; "
-            "expected 2 labels or more, or there is nothing to tell apart. Give more examples, or a file for each split."
+            "expected 2 labels or more, or there is nothing to tell apart. Give more examples, or a file for each part."
         )
     alike = alike_labels(taught)
     pairs = [f"{' and '.join(map(quote, each))} ({cause.removeprefix('which differs by ')})" for each, cause in alike]

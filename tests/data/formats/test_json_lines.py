@@ -122,3 +122,16 @@ def test_a_file_without_arrays_is_told(tmp_path):
     path = write(tmp_path / "a.jsonl", json_lines([{"text": "a", "label": "b"}]))
     with pytest.raises(ValueError, match="a.jsonl: none of the first lines is an array of texts and numbers"):
         read(path, "labelled", format="jsonrows")
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_records_inside_an_object_are_refused_with_the_command_that_takes_them_out(tmp_path, indent):
+    """`jq -c .` was the advice, and wrote the same object again."""
+    path = write(tmp_path / "a.json", json.dumps({"data": [{"text": "a", "label": "b"}]}, indent=indent))
+    with pytest.raises(ValueError, match=r"a.json:1: .*take them out: `jq -c '\.data\[\]' in.json > out.jsonl`"):
+        read(path, "labelled")
+
+
+def test_pairs_of_sentence_transformers(tmp_path):
+    path = write(tmp_path / "a.jsonl", json_lines([{"anchor": "a", "positive": "b", "negative": "c"}]))
+    assert detect(path, "pairs").columns == {"source": "anchor", "target": "positive"}

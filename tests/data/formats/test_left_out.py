@@ -247,3 +247,13 @@ def test_what_is_left_out_of_one_file_does_not_explain_another(tmp_path):
     empty = write(tmp_path / "b.csv", "text,label\n")
     with pytest.raises(ValueError, match="b.csv: no examples: the file is empty, or holds a header alone"):
         read([one, empty], "labelled")
+
+
+def test_one_label_says_what_was_left_out(tmp_path):
+    """A yes or no of Prodigy, of which the yes alone are examples."""
+    records = [{"text": f"text {at}", "label": "GOOD", "answer": ("accept", "reject")[at % 2]} for at in range(6)]
+    path = write(tmp_path / "a.jsonl", json_lines(records))
+    with pytest.raises(ValueError, match="1 label in 3 examples .GOOD.*answer = reject, left out: 3"):
+        read(path, "labelled")
+    both = read(path, "labelled", columns={"label": "answer"})
+    assert both.answers == ["accept", "reject"] * 3

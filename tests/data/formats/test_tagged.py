@@ -144,7 +144,7 @@ def test_words_in_brackets_are_no_lists(tmp_path):
 
 
 TEXT = "Maria lives in New York."
-EXPECTED = ["Maria lives in New York."], ["B-PER O O B-LOC I-LOC"]
+EXPECTED = ["Maria lives in New York ."], ["B-PER O O B-LOC I-LOC O"]
 PLACES = [(0, 5, "PER"), (15, 23, "LOC")]
 OBJECTS = [{"start": start, "end": end, "label": label} for start, end, label in PLACES]
 TOKENS = ["Maria", "lives", "in", "New", "York", "."]
@@ -165,7 +165,12 @@ OFFSETS = [{"start": TEXT.index(token), "end": TEXT.index(token) + len(token)} f
 )
 def test_forms_of_spans(tmp_path, record):
     found = read(write(tmp_path / "a.jsonl", json.dumps(record)), "tagged")
-    assert (found.inputs, found.answers) == EXPECTED
+    assert (found.inputs, found.answers) == EXPECTED and not found.notes
+
+
+def test_a_span_inside_a_word(tmp_path):
+    found = read(write(tmp_path / "a.jsonl", json.dumps({"text": TEXT, "spans": [[1, 4, "X"]]})), "tagged")
+    assert found.answers == ["B-X O O O O O"]
     assert found.notes == ("spans that begin or end inside a word, which takes the label as a whole: 1",)
 
 

@@ -74,7 +74,7 @@ def find_columns(path: str, rows: list[list[str]], request: Request) -> Found:
                 f"{say_columns({role: index + 1, 'header': header})}."
             )
     unread = "".join(f"; column {index + 1} {why}, and is not read" for index, why in useless.items())
-    names = "a header with other names" if header else "no header"
+    names = "a header with other names" if header else f"no header, line 1 is {list_columns(first, False)}"
     return Found(at | known, header, f"{names}, so the columns are told by what they hold{unread}")
 
 

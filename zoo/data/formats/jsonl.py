@@ -22,6 +22,9 @@ _BETWEEN = re.compile(r"[\s,]*")
 _CONVERT = (
     " Convert it with `jq -c . in.json > out.jsonl`, or in pandas with to_json(path, orient='records', lines=True)."
 )
+_WITHIN = (
+    " If the records are a list of one object, such as 'data', take them out: `jq -c '.data[]' in.json > out.jsonl`."
+)
 
 
 class JsonRows(Format):
@@ -133,10 +136,11 @@ def keyed_layout(path: str, line: int, record: dict, request) -> Layout:
     places |= {role: at for role, at in known.items() if at not in places.values()}
     missing = [role for role in request.roles if role not in places]
     if missing:
+        is_whole = any(isinstance(own, list) and isinstance(own[0], dict | list) for own in inner.values() if own)
         raise ValueError(
             f"{path}:{line}: which entry is {' and which is '.join(missing)}? The first record has "
             f"{join_some([f'{name} ({quote(value, 30)})' for name, value in inner.items()])}. Say it by name: "
-            f"{say_columns(dict.fromkeys(missing, ...))}."
+            f"{say_columns(dict.fromkeys(missing, ...))}.{_WITHIN if is_whole else ''}"
         )
     columns = {
         role: names[places[role]] for role in (*request.roles, *(role for role in places if role not in request.roles))
@@ -181,7 +185,7 @@ def decode_lines(path: str, lines, problems: Problems) -> Iterator[tuple[int, ob
             problems.add(
                 path,
                 line,
-                f"one JSON document over several lines begins here; expected one object a line.{_CONVERT}",
+                f"one JSON document over several lines begins here; expected one object a line.{_CONVERT}{_WITHIN}",
             )
             return
         try:

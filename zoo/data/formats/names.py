@@ -5,9 +5,9 @@ import re
 ALIASES = {  # kind -> role -> names, the likelier first
     "pairs": {
         "source": "source src input inputs source_text input_text from prompt question instruction article document "
-        "dialogue text",
+        "dialogue query anchor text",
         "target": "target tgt trg output outputs target_text output_text to completion translation translated answer "
-        "response summary highlights label",
+        "response summary highlights passage positive label",
     },
     "labelled": {
         "text": "text sentence review content document comment tweet message sms body utterance question query "

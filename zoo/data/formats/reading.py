@@ -87,7 +87,7 @@ def read(
     problems.check()
     if kind == "running":
         inputs, answers = ["".join(text if text.endswith("\n") else text + "\n" for text in inputs)], [""]
-    _check_labels(kind, files, answers, fewest_labels)
+    _check_labels(kind, files, answers, fewest_labels, problems.notes)
     return Examples(kind, inputs, answers, tuple(places.files), places.numbers[: len(inputs)], problems.notes)
 
 
@@ -166,7 +166,7 @@ def _request(files, kind, columns, encoding, encodings, rules_off):
     return readable, request
 
 
-def _check_labels(kind, files, answers, fewest):
+def _check_labels(kind, files, answers, fewest, notes):
     word = ROLES[kind][-1].removesuffix("s")
     if word not in ("label", "tag", "score"):
         return
@@ -181,5 +181,5 @@ def _check_labels(kind, files, answers, fewest):
         raise ValueError(
             f"{', '.join(files)}: {quantity(len(labels), word)} in {quantity(len(answers), 'example')} "
             f"({', '.join(sorted(labels))}); expected at least {fewest}, or there is nothing to tell apart. Check "
-            f"which column is the {word}."
+            f"which column is the {word}.{' Read so: ' * bool(notes)}{'; '.join(notes)}"
         )

@@ -2,10 +2,10 @@
 
 Read are the forms that annotation tools write: `entities`, `spans`, `ents`, `label` or `labels` as a list of
 `{"start", "end", "label"}` or `[start, end, label]` (spaCy, Prodigy, doccano), and spaCy's `[text, {"entities": ...}]`.
-Offsets count characters, the end is not included. Words are the given `tokens`, else what white space separates.
+Offsets count characters, the end is not included. Words are the given `tokens`, else those of the rule "punctuation"
+of `zoo.text.words`, so that a full stop behind a name is no part of it.
 """
 
-import re
 from itertools import islice, pairwise
 
 from zoo.data.formats.base import Format, Layout, Problems, Wrong, quantity, quote
@@ -13,11 +13,11 @@ from zoo.data.formats.columns import missing_column
 from zoo.data.formats.jsonl import decode_lines
 from zoo.data.formats.opening import first_lines, lines_of
 from zoo.data.formats.verdicts import is_left_out, note, verdict_column
+from zoo.text.words import find_words
 
 _LOOKED_AT = 100
 _SPANS = ("entities", "spans", "ents", "label", "labels")
 _LABELS, _STARTS, _ENDS = ("label", "labels", "type", "entity", "tag"), ("start", "start_offset"), ("end", "end_offset")
-_WORD = re.compile(r"[^ \t\r\n]+")
 _INSIDE = "spans that begin or end inside a word, which takes the label as a whole"
 
 
@@ -102,7 +102,7 @@ def tag_words(text: str, spans: list, tokens: list | None = None) -> tuple[list[
                 f"the spans [{start}, {end}) {label} and [{begin}, {stop}) {other} overlap in "
                 f"{quote(text[start:stop])}; expected at most one label for each character. Delete one of them."
             )
-    places = [match.span() for match in _WORD.finditer(text)] if tokens is None else list(_places(text, tokens))
+    places = find_words(text, "punctuation") if tokens is None else list(_places(text, tokens))
     tags, inside = ["O"] * len(places), 0
     for start, end, label in labelled:
         covered = [at for at, (begin, stop) in enumerate(places) if begin < end and start < stop]
