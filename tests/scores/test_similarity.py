@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from zoo.scores import RESAMPLES, cosines, influences, partner_ranks, report, similarity, similarity_scores
+from zoo.scores import RESAMPLES, cosines, influence_on_difference, partner_ranks, report, similarity, similarity_scores
 
 
 def ranks(values):
@@ -62,7 +62,7 @@ def test_the_pair_that_is_most_out_of_order_tells_two_systems_apart():
     worse = references.copy()
     worse[[3, 17]] = worse[[17, 3]]
     first, second = (similarity_scores(each, references)[0] for each in (worse, references))
-    assert sorted(np.argsort(-influences(first, second))[:2].tolist()) == [3, 17]
+    assert sorted(np.argsort(-influence_on_difference(first, second))[:2].tolist()) == [3, 17]
 
 
 def test_cosines_of_empty_vectors_are_zero():

@@ -1,6 +1,14 @@
 """Plain: scores as the field reports them, each with a bootstrap interval, and the paired test of two systems."""
 
-from zoo.scores.bootstrap import RESAMPLES, Score, influences, interval, paired, report, resampled
+from zoo.scores.bootstrap import (
+    RESAMPLES,
+    Score,
+    bootstrap_replicates,
+    influence_on_difference,
+    interval,
+    paired_bootstrap,
+    report,
+)
 from zoo.scores.calibration import calibration_error, fit_temperature, reliability
 from zoo.scores.comparison import TASKS, compare
 from zoo.scores.edits import edit_distances, transduction, transduction_scores
@@ -32,6 +40,7 @@ __all__ = [
     "RESAMPLES",
     "TASKS",
     "Score",
+    "bootstrap_replicates",
     "by_length",
     "calibration_error",
     "check_language",
@@ -44,22 +53,21 @@ __all__ = [
     "edit_distances",
     "find_entities",
     "fit_temperature",
-    "influences",
+    "influence_on_difference",
     "interval",
     "language_model",
     "language_model_scores",
     "length_groups",
     "out_of_scope",
     "out_of_scope_scores",
-    "paired",
+    "paired_bootstrap",
     "partner_ranks",
     "partner_scores",
     "partners",
-    "reliability",
     "rating",
     "rating_scores",
+    "reliability",
     "report",
-    "resampled",
     "score_by_length",
     "similarity",
     "similarity_scores",

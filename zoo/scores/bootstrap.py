@@ -93,7 +93,7 @@ def ratio(factor=1.0):
     return value
 
 
-def resampled(scores, resamples=RESAMPLES, seed=0):
+def bootstrap_replicates(scores, resamples=RESAMPLES, seed=0):
     """Values of scores of the same examples on the same resamples: a list of arrays (resamples,).
 
     The resamples depend only on the number of examples and the seed, so that two systems are compared on the same ones.
@@ -140,7 +140,7 @@ def report(scores, resamples=RESAMPLES, seed=0):
     A score that is no finite number is left out, and `missing` says why: {NAME: reason}. All numbers are finite.
     """
     result, reasons = {}, {}
-    for score, values in zip(scores, resampled(scores, resamples, seed), strict=True):
+    for score, values in zip(scores, bootstrap_replicates(scores, resamples, seed), strict=True):
         total = float(score.total)
         if not np.isfinite(total):
             reasons[score.name] = score.undefined if np.isnan(total) else "it is infinite"
@@ -151,7 +151,7 @@ def report(scores, resamples=RESAMPLES, seed=0):
     return result | ({"missing": reasons} if reasons else {})
 
 
-def paired(first, second, resamples=RESAMPLES, seed=0):
+def paired_bootstrap(first, second, resamples=RESAMPLES, seed=0):
     """The paired bootstrap of a score of two systems on the same examples.
 
     The p-value is the share of the resamples whose difference lies at least as far from the measured difference as 0
@@ -161,12 +161,12 @@ def paired(first, second, resamples=RESAMPLES, seed=0):
         {"a", "b": the two scores, "difference": b - a, "difference_interval", "p_value": two-sided, "better": "a", "b"
         or, where they are equal, ""}.
     """
-    return paired_each([(first, second)], resamples, seed)[0]
+    return paired_bootstraps([(first, second)], resamples, seed)[0]
 
 
-def paired_each(pairs, resamples=RESAMPLES, seed=0):
-    """What `paired` returns for each pair of scores, all of them of the same examples, on the same resamples."""
-    values = resampled([score for pair in pairs for score in pair], resamples, seed)
+def paired_bootstraps(pairs, resamples=RESAMPLES, seed=0):
+    """`paired_bootstrap` of each pair of scores, all of them of the same examples, on the same resamples."""
+    values = bootstrap_replicates([score for pair in pairs for score in pair], resamples, seed)
     return [_verdict(*pair, *values[2 * place : 2 * place + 2]) for place, pair in enumerate(pairs)]
 
 
@@ -185,7 +185,7 @@ def _verdict(first, second, first_values, second_values):
     }
 
 
-def influences(first, second):
+def influence_on_difference(first, second):
     """The influence of each example on the difference b - a.
 
     It is half of what the difference would lose if the two systems swapped their outputs for this example. So the

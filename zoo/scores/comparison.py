@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zoo.scores.bootstrap import RESAMPLES, check_pairs, influences, paired, paired_each
+from zoo.scores.bootstrap import RESAMPLES, check_pairs, influence_on_difference, paired_bootstrap, paired_bootstraps
 from zoo.scores.edits import transduction_scores
 from zoo.scores.entities import tagging_scores
 from zoo.scores.labels import classification_scores
@@ -46,7 +46,7 @@ def compare(task, outputs_a, outputs_b, references, groups=None, *, resamples=RE
           "better": "a", "b" or ""}}, the leading one first;
         - `leading`: the name of the first of them;
         - `differ`: the examples that give most to the difference of the leading score, one way or the other, a list of
-          {"example", "influence", "a", "b", "reference"}, see `zoo.scores.influences`;
+          {"example", "influence", "a", "b", "reference"}, see `zoo.scores.influence_on_difference`;
         - `by_group`, with groups: a list of {"group", "count", ...} and the keys of the leading score.
 
     Raises:
@@ -73,7 +73,7 @@ def compare(task, outputs_a, outputs_b, references, groups=None, *, resamples=RE
         "count": len(references),
         "resamples": resamples,
         "leading": leading,
-        "scores": dict(zip(pairs, paired_each(list(pairs.values()), resamples, seed), strict=True)),
+        "scores": dict(zip(pairs, paired_bootstraps(list(pairs.values()), resamples, seed), strict=True)),
         "differ": _largest_differences(pairs[leading], outputs_a, outputs_b, references),
     }
     if groups is not None:
@@ -94,7 +94,7 @@ def _select_shared(first, second):
 
 
 def _largest_differences(pair, outputs_a, outputs_b, references):
-    influence = influences(*pair)
+    influence = influence_on_difference(*pair)
     size = np.abs(influence)
     size = np.round(size / (size.max() or 1), 9)  # so that rounding does not order examples that count the same
     order = np.argsort(-size, kind="stable")[:SHOWN]
@@ -125,5 +125,5 @@ def by_group(first, second, groups, resamples=RESAMPLES, seed=0):
     for name, examples in groups.items():
         pair = [score.take(examples) for score in (first, second)] if len(examples) else []
         if pair and all(np.isfinite(score.total) for score in pair):
-            rows.append({"group": name, "count": len(examples), **paired(*pair, resamples, seed)})
+            rows.append({"group": name, "count": len(examples), **paired_bootstrap(*pair, resamples, seed)})
     return rows
