@@ -79,12 +79,13 @@ def given(name, corpora):
 def kept():
     """The rows of the page as it is, by their recipes."""
     lines = PAGE.read_text("utf-8").splitlines(keepends=True) if PAGE.is_file() else []
-    return {line.split()[1]: line for line in lines if line.startswith("| ") and line.split()[1] in recipes.names()}
+    rows = {line.split()[1]: line for line in lines if line.startswith("| ")}
+    return {name: row for name, row in rows.items() if name in recipes.list_recipes()}
 
 
 def main(corpora, *names):
     rows, calls = kept() if names else {}, set()
-    for name in names or sorted(recipes.names()):
+    for name in names or sorted(recipes.list_recipes()):
         start = time.monotonic()
         found = measure(*given(name, Path(corpora)))
         assert found["platforms"] == list(PLATFORMS)

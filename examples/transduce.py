@@ -23,15 +23,15 @@ words = [a + b + c + d for a in "bdgklmnst" for b in "aeiou" for c in ("n", "ss"
 Path("lexicon.tsv").write_text("".join(f"{word}\t{phones(word)}\n" for word in words), encoding="utf-8")
 
 # %% [markdown]
-# `propose` is what `seqzoo new` calls: it looks at the file and chooses the sizes. `commented` writes what it chose,
-# with a meaning beside every setting.
+# `propose` is what `seqzoo new` calls: it looks at the file and chooses the sizes. `dumps_with_comments` writes what it
+# chose, with a meaning beside every setting.
 
 # %%
-from zoo.recipes.proposal import commented, propose
+from zoo.recipes.proposal import dumps_with_comments, propose
 
 settings, notes = propose("transduce", ["lexicon.tsv"], "sounds")
 print(notes)
-print(commented(settings))
+print(dumps_with_comments(settings))
 
 # %%
 import zoo

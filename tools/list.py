@@ -107,7 +107,7 @@ def show_whole(name, as_json):
         lines = list_models.describe(model.entry, model.place.address)
         print(json.dumps(model.entry, ensure_ascii=False) if as_json else "\n".join(lines))
         return 0
-    settings = recipes.explained(recipes.load(name))
+    settings = recipes.explain(recipes.load(name))
     if as_json:
         print(json.dumps(settings, ensure_ascii=False))
         return 0

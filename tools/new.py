@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from zoo.core.storage import write_text
-from zoo.recipes.proposal import commented, propose
+from zoo.recipes.proposal import dumps_with_comments, propose
 
 from . import shared
 from .screen import escape
@@ -39,7 +39,7 @@ def main(args):
     if out.exists() and not args.force:
         raise ValueError(f"{out} exists. Choose another --out, or write over it with --force.")
     settings, notes = propose(args.task, args.files, _name(out), args.set, args.network)
-    text = commented(settings, notes)
+    text = dumps_with_comments(settings, notes)
     write_text(out, text)
     for note in notes:
         print(escape(note), file=sys.stderr)

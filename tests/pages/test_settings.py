@@ -25,7 +25,7 @@ def test_the_page_has_every_setting_of_every_recipe_with_its_meaning():
     rows = {
         (cells[1].strip(" `"), cells[-2].strip()) for cells in (line.split("|") for line in lines) if len(cells) > 3
     }
-    for name in recipes.names():
-        for each in recipes.explained(recipes.load(name)):
+    for name in recipes.list_recipes():
+        for each in recipes.explain(recipes.load(name)):
             if each["setting"] not in ("corpus", "kind", "layer", "imports"):
                 assert (each["setting"], each["meaning"]) in rows, each

@@ -20,7 +20,7 @@ def built(recipe, *sizes):
 def test_the_cells_differ_in_nothing_else(cell):
     name = f"multi30k-de-en-{cell.replace('_', '-')}-additive"
     own, other = (recipes.load(each) for each in (name, "multi30k-de-en-gru-additive"))
-    rows = zip(recipes.explained(own), recipes.explained(other), strict=True)
+    rows = zip(recipes.explain(own), recipes.explain(other), strict=True)
     changed = {f"{one['table']}.{one['setting']}" for one, two in rows if one["value"] != two["value"]}
     assert changed == {".name", ".description", "model.cell"} and own.model.cell == cell
 

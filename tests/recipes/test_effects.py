@@ -232,7 +232,7 @@ def test_a_file_is_not_forgiven_what_it_says_in_vain_because_an_override_follows
         recipes.load(tmp_path / "mine.toml", ["training.steps=6"])
 
 
-@pytest.mark.parametrize("name", recipes.names())
+@pytest.mark.parametrize("name", recipes.list_recipes())
 def test_what_a_run_spells_out_is_what_it_loads(name, tmp_path):
     one = recipes.load(name)
     (tmp_path / "recipe.toml").write_text(recipes.dumps(one))

@@ -9,7 +9,7 @@ from tests.data.formats.test_written import CASES, HERE
 from tests.shared import mostly_at_releases
 from tools import cli
 from zoo import recipes
-from zoo.recipes.proposal import commented, group_by_split
+from zoo.recipes.proposal import dumps_with_comments, group_by_split
 from zoo.tasks import TASKS
 
 TRAINS = [task for task in TASKS.values() if not task.init_needed]
@@ -54,7 +54,7 @@ def test_what_is_written_is_a_recipe_with_a_meaning_beside_every_setting(task, n
             value, mark, meaning = line.partition(" # ")
             assert mark and len(meaning) > 5, line
             assert tomllib.loads(value)
-    told = {(each["table"], each["setting"]): each["meaning"] for each in recipes.explained(recipe)}
+    told = {(each["table"], each["setting"]): each["meaning"] for each in recipes.explain(recipe)}
     assert all(told.values()), [key for key, meaning in told.items() if not meaning]
 
 
@@ -167,7 +167,7 @@ def test_a_file_that_is_there_is_written_over_on_demand(home):
 
 def test_comments_are_refused_for_what_is_no_recipe():
     with pytest.raises(ValueError, match="Did you mean 'steps'"):
-        commented({"name": "x", "task": "classify", "training": {"step": 3}})
+        dumps_with_comments({"name": "x", "task": "classify", "training": {"step": 3}})
 
 
 TINY = {"training.steps": 2, "training.validate_every": 1, "training.warmup": 0, "training.batch_size": 3}
@@ -184,7 +184,7 @@ LEADING = {
 def trained(capsys, *changes):
     """The scores of mine.toml, trained as it is but for the sizes, which a corpus of three examples does not fill."""
     own = recipes.load("mine.toml", changes)
-    known = {f"{each['table']}.{each['setting']}" for each in recipes.explained(own)}
+    known = {f"{each['table']}.{each['setting']}" for each in recipes.explain(own)}
     sizes = [*changes, *(f"{key}={value}" for key, value in TINY.items() if key in known)]
     assert cli.main(["train", "mine.toml", "--out", "run", *(word for each in sizes for word in ("--set", each))]) == 0
     capsys.readouterr()

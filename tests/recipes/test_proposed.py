@@ -3,7 +3,7 @@
 import pytest
 
 from zoo import recipes
-from zoo.recipes.proposal import commented, propose
+from zoo.recipes.proposal import dumps_with_comments, propose
 from zoo.settings import table
 from zoo.tasks import TASKS
 
@@ -116,7 +116,7 @@ def test_numbered_columns_say_whether_there_is_a_header(tmp_path, first, header)
 def test_a_proposal_keeps_the_modules_that_it_is_given(tmp_path):
     (tmp_path / "mine.csv").write_text("text,label\n" + "".join(f"a {n},{n % 2}\n" for n in range(9)))
     settings, notes = propose("classify", [tmp_path / "mine.csv"], "mine", ["imports=['json']"])
-    (tmp_path / "mine.toml").write_text(commented(settings, notes))
+    (tmp_path / "mine.toml").write_text(dumps_with_comments(settings, notes))
     assert recipes.load(tmp_path / "mine.toml").imports == ("json",)
 
 

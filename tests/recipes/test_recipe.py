@@ -8,7 +8,7 @@ from zoo.recipes.files import combine_settings, parse
 from zoo.recipes.recipe import plain
 
 
-@pytest.mark.parametrize("name", recipes.names())
+@pytest.mark.parametrize("name", recipes.list_recipes())
 def test_each_recipe_loads_under_its_own_name(name):
     found = recipes.load(name)
     assert found.name == name
@@ -17,7 +17,7 @@ def test_each_recipe_loads_under_its_own_name(name):
 
 
 def test_the_zoo_has_its_entries():
-    assert {"dates-gru-additive", "reversal-gru-none", "multi30k-de-en-gru-dot"} <= set(recipes.names())
+    assert {"dates-gru-additive", "reversal-gru-none", "multi30k-de-en-gru-dot"} <= set(recipes.list_recipes())
 
 
 def test_text_round_trip(tmp_path):

@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from tests.hostile.strings import HOSTILE, MODULE, SURROGATE
-from zoo.recipes.proposal import commented
+from zoo.recipes.proposal import dumps_with_comments
 from zoo.recipes.toml import comment, line, literal, toml
 
 
@@ -51,6 +51,6 @@ def test_what_no_encoding_has_is_refused_in_words():
 def test_notes_of_a_proposal_are_no_settings():
     settings = {"name": "mine", "task": "classify", "data": {"corpus": "files", "train": HOSTILE[0], "columns": {}}}
     settings["model"] = {"kind": "transformer"}
-    text = commented(settings, HOSTILE)
+    text = dumps_with_comments(settings, HOSTILE)
     assert read(text)["data"]["train"] == HOSTILE[0] and "imports" not in read(text)
     assert text.count("\n# ") + 1 >= len(HOSTILE) and MODULE in text

@@ -35,7 +35,7 @@ GROUPS = {
 @pytest.mark.parametrize("group", ["layers", pytest.param("more", marks=pytest.mark.release)])
 def test_steps_lower_for_every_platform(group):
     names = GROUPS[group]
-    assert set(names) <= set(recipes.names())
+    assert set(names) <= set(recipes.list_recipes())
     command = [sys.executable, "-m", "tests.runs.readiness", *names]
     environment = {**os.environ, "KERAS_BACKEND": "jax"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800)

@@ -30,7 +30,7 @@ def test_models_and_recipes_of_examples_are_there(monkeypatch):
     assert {"dates", "pronounce-hu-gru-none", "pronounce-hu-lstm", "trec-star"} <= words
     for name in ("dates", "pronounce-hu-gru-none", "pronounce-hu-lstm"):
         assert models.find(name, offline=True).entry["name"] == name
-    assert {"trec-star", "multi30k-de-en-gru-additive"} <= set(recipes.names())
+    assert {"trec-star", "multi30k-de-en-gru-additive"} <= set(recipes.list_recipes())
 
 
 @pytest.mark.parametrize("name", NAMES)

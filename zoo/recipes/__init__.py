@@ -3,20 +3,20 @@
 `zoo.runs` trains what is read here.
 """
 
-from zoo.recipes.files import dumps, load, load_for_training, names
+from zoo.recipes.files import dumps, list_recipes, load, load_for_training
 from zoo.recipes.folder import check_run
-from zoo.recipes.recipe import Recipe, check_data, explained, last_split, make, read
+from zoo.recipes.recipe import Recipe, check_data, explain, last_split, make, read
 
 __all__ = [
     "Recipe",
     "check_data",
     "check_run",
     "dumps",
-    "explained",
+    "explain",
     "last_split",
+    "list_recipes",
     "load",
     "load_for_training",
     "make",
-    "names",
     "read",
 ]

@@ -71,8 +71,8 @@ def _value(text):
     return value if isinstance(value, bool | int | float | str | list | dict) else text  # a date is a text here
 
 
-def names():
-    """The recipes that come with the zoo."""
+def list_recipes():
+    """The names of the recipes that come with the zoo, sorted."""
     return sorted(path.stem for path in CATALOGUE.glob("*.toml"))
 
 
@@ -85,8 +85,8 @@ def load(recipe, overrides=(), imports=()):
     effect is refused.
 
     Args:
-        recipe: a name that `names` has, the path of a .toml, or of a checkpoint, which holds its recipe, a dict as TOML
-            reads one (its `extends` is seen from the working folder), or a `Recipe`.
+        recipe: a name of `list_recipes`, the path of a .toml, or of a checkpoint, which holds its recipe, a dict as
+            TOML reads one (its `extends` is seen from the working folder), or a `Recipe`.
         overrides: each "table.key=value", or a dict of tables.
         imports: modules that bring layers of one's own (`zoo.register`), from the working folder, too. Those that the
             recipe names are imported where they are installed.
@@ -154,10 +154,10 @@ def _read_chain(recipe):
         return _follow_extends(recipe, Path("this recipe"))
     path = Path(recipe)
     if path.suffix not in (".toml", SUFFIX):
-        if str(recipe) not in names():
+        if str(recipe) not in list_recipes():
             raise ValueError(
-                f"unknown recipe {str(recipe)!r}.{table.hint(recipe, names())} `seqzoo list` shows those of the zoo; "
-                "one of your own is named by the path of its .toml file."
+                f"unknown recipe {str(recipe)!r}.{table.hint(recipe, list_recipes())} `seqzoo list` shows those of the "
+                "zoo; one of your own is named by the path of its .toml file."
             )
         path = CATALOGUE / f"{recipe}.toml"
     if not path.is_file() and not is_checkpoint(path):
@@ -218,7 +218,7 @@ def _find_base(path, base):
     if not existing:
         missing = " nor ".join(str(each) for each in places)
         raise ValueError(
-            f"{path} extends {base!r}, and there is no recipe {missing}.{table.hint(base, names())} "
+            f"{path} extends {base!r}, and there is no recipe {missing}.{table.hint(base, list_recipes())} "
             "Put the recipe beside the file, or name one of the zoo's (`seqzoo list`)."
         )
     return existing[0]

@@ -244,7 +244,7 @@ def _describe_counts(job, parts):
     return notes
 
 
-def commented(settings, notes=()):
+def dumps_with_comments(settings, notes=()):
     """The TOML text of a recipe, each setting with its meaning beside it.
 
     Raises:

@@ -210,7 +210,7 @@ def hint_setting(name):
     return f" Did you mean {' or '.join(places[near])}?" if near else ""
 
 
-def explained(recipe):
+def explain(recipe):
     """Every setting of a recipe: a list of {"table", "setting", "value", "default", "meaning", "choices"}.
 
     A default of None says that there is none, or that the setting may be left out.
@@ -223,7 +223,7 @@ def explained(recipe):
     tables = allowed_tables(plain(recipe))
     for name in TABLES:
         if (own := getattr(recipe, name)) is not None:
-            rows += table.explained(name, own, tables[name])
+            rows += table.explain(name, own, tables[name])
     return rows
 
 

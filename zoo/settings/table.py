@@ -194,7 +194,7 @@ def nearest(name, among):
     return near[0] if near else None
 
 
-def explained(where, table, tables=()):
+def explain(where, table, tables=()):
     """Every setting that is read: a list of {"table", "setting", "value", "default", "meaning", "choices"}."""
     field, rows, inner = table.__struct_config__.tag_field, [], []
     if field:
@@ -206,7 +206,7 @@ def explained(where, table, tables=()):
         if name in idle:
             continue
         if nested(each.type):
-            inner += explained(f"{where}.{name}", value or nested(each.type)())
+            inner += explain(f"{where}.{name}", value or nested(each.type)())
             continue
         usual = default(type(table), name)
         usual = None if usual is msgspec.NODEFAULT else usual

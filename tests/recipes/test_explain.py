@@ -17,7 +17,7 @@ def rows(name, capsys):
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("name", recipes.names())
+@pytest.mark.parametrize("name", recipes.list_recipes())
 def test_json_has_every_setting_of_a_recipe(name, capsys):
     found = rows(name, capsys)
     recipe = recipes.load(name)
@@ -35,7 +35,7 @@ def test_json_has_every_setting_of_a_recipe(name, capsys):
             assert each["value"] in each["choices"]
 
 
-@pytest.mark.parametrize("name", recipes.names())
+@pytest.mark.parametrize("name", recipes.list_recipes())
 def test_text_is_toml_with_comments_for_a_reader(name, capsys):
     """Every line is a setting, or says that one is not set; the values are those of the recipe."""
     assert cli.main(["list", name]) == 0
@@ -62,7 +62,7 @@ def test_text_is_toml_with_comments_for_a_reader(name, capsys):
 
 def test_a_default_is_what_a_recipe_has_that_says_nothing():
     plain = recipes.make({"name": "x", "task": "translate", "data": "dates"})
-    for each in recipes.explained(plain):
+    for each in recipes.explain(plain):
         if each["table"] and each["default"] is not None and each["setting"] != "corpus":
             assert each["value"] == each["default"], each
 
