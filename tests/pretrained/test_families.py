@@ -12,8 +12,8 @@ from zoo.pretrained.gate import kept, measure
 from zoo.pretrained.opening import open_source
 from zoo.pretrained.source import opened
 from zoo.tasks.parts.answering import Searcher
-from zoo.text.published import read_byte_pairs
 from zoo.text.special import BOS, EOS, PAD
+from zoo.text.tokenizer_files import read_byte_pairs
 
 DATA = Path(__file__).with_name("data")
 NAMES = sorted(each.name for each in DATA.iterdir() if (each / "answers.npz").is_file())

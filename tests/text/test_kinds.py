@@ -6,9 +6,9 @@ import pytest
 from tests.text.samples import CORPUS, NASTY
 from zoo.text import BOS, EOS, Around, BytePairs, Tokenizer, WordPiece, load_tokenizer
 from zoo.text.protobuf import field
-from zoo.text.published import read_byte_pairs, read_wordpiece
+from zoo.text.tokenizer_files import read_byte_pairs, read_wordpiece
 
-HOME = Path(__file__).with_name("published")
+HOME = Path(__file__).with_name("tokenizer_files")
 MAKERS = {
     Tokenizer: lambda: Tokenizer.train(CORPUS, 80),
     WordPiece: lambda: read_wordpiece(HOME / "wordpiece")[0],

@@ -151,7 +151,7 @@ def special_ids(read, size, *fallback):
     """(a function that makes the only tokenizer, the ids): of the files beside a network, or of its settings alone.
 
     Args:
-        read: a function of `zoo.text.published`, already given the folder, or one like it.
+        read: a function of `zoo.text.tokenizer_files`, already given the folder, or one like it.
         size: how many ids the network knows.
         *fallback: pad, unk, bos and eos, where there are no files.
     """

@@ -10,8 +10,8 @@ import binascii
 from zoo.pretrained.reading import read_json
 from zoo.pretrained.vocabulary import CONTROL, NORMAL, UNKNOWN, names_by_id, our_ids, pieces_of, rewritten, written
 from zoo.text import Tokenizer
-from zoo.text.published import GENERIC, require
 from zoo.text.special import BOS, EOS, UNK
+from zoo.text.tokenizer_files import GENERIC, require
 
 FAIRSEQ = "sentencepiece.bpe.model"
 SPACES = ({"Regex": " {2,}"}, " "), ({"Regex": " {2,}"}, "▁")  # several become one, which SentencePiece does, too

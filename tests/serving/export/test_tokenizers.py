@@ -10,14 +10,14 @@ from tests.serving.conftest import make_model, settings_of, sides
 from tests.serving.runtime.test_bad_texts import TEXTS, answer, asked
 from tests.text.odd import CHOSEN, drawn
 from zoo.text import Around
-from zoo.text.published import read_byte_pairs, read_wordpiece
+from zoo.text.tokenizer_files import read_byte_pairs, read_wordpiece
 
-PUBLISHED = Path(__file__).parents[2] / "text" / "published"
+TOKENIZERS = Path(__file__).parents[2] / "text" / "tokenizer_files"
 
 
 def exported(kind, folder):
     """An artefact whose parity was checked, of texts between two ids on each side."""
-    tokenizers = read_wordpiece(PUBLISHED / "wordpiece")[0], read_byte_pairs(PUBLISHED / "byte_pairs")[0]
+    tokenizers = read_wordpiece(TOKENIZERS / "wordpiece")[0], read_byte_pairs(TOKENIZERS / "byte_pairs")[0]
     if kind == "continue":
         tokenizers = tokenizers[::-1]
     tokenizers = tuple(each.with_around((2, 9), (3, 8)) for each in tokenizers)
@@ -45,7 +45,7 @@ def test_all_forms_read_alike(kind, tmp_path):
 
 
 def test_no_room_for_a_text_is_refused(tmp_path):
-    tokenizer = read_wordpiece(PUBLISHED / "wordpiece")[0].with_around((2, 9), (3,))
+    tokenizer = read_wordpiece(TOKENIZERS / "wordpiece")[0].with_around((2, 9), (3,))
     assert tokenizer.around == Around((2, 9), (3,))
     model = make_model("classify", [tokenizer] * 2)
     for most, told in (

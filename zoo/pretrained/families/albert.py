@@ -12,8 +12,8 @@ from zoo.pretrained.plain_letters import RULES, with_plain_letters
 from zoo.pretrained.rules import Rule, copies
 from zoo.pretrained.sentencepiece_files import tokenizer_of
 from zoo.pretrained.vocabulary import our_ids
-from zoo.text.published import require
 from zoo.text.special import BOS, EOS
+from zoo.text.tokenizer_files import require
 
 UNKNOWN = 1  # the id that the unknown piece has in all of its vocabularies
 LAYERS = [*(f"attention.{name}" for name in ("query", "key", "value", "dense")), "ffn", "ffn_output"]  # of a block

@@ -10,8 +10,8 @@ from zoo.pretrained.parts import bart_blocks, bart_model, bart_vectors, norm, si
 from zoo.pretrained.rules import Rule, barring, drop
 from zoo.pretrained.vocabulary import with_start
 from zoo.recipes.languages import of_codes
-from zoo.text.published import read_byte_pairs
 from zoo.text.special import BOS
+from zoo.text.tokenizer_files import read_byte_pairs
 
 UNKNOWN, OFFSET, EPSILON = 3, 2, 1e-5
 SIDES = {"encoder": "source_positions", "decoder": "positions"}

@@ -9,8 +9,8 @@ from functools import partial
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import ACTIVATIONS, block, dense, entrance, model_table, reads_for, special_ids, summary
 from zoo.pretrained.sentencepiece_files import FAIRSEQ, read_camembert, read_fairseq
-from zoo.text.published import read_byte_pairs, read_wordpiece
 from zoo.text.special import PAD
+from zoo.text.tokenizer_files import read_byte_pairs, read_wordpiece
 
 KEYS = {  # ours -> theirs, of DistilBERT and of all others
     "units": ("dim", "hidden_size"),

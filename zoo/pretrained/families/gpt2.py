@@ -9,8 +9,8 @@ from functools import partial
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import ACTIVATIONS, has_own_output, model_table, norm, special_ids
 from zoo.pretrained.rules import Rule, barring, first, rows, scale, split
-from zoo.text.published import read_byte_pairs
 from zoo.text.special import BOS, PAD, UNK
+from zoo.text.tokenizer_files import read_byte_pairs
 
 
 def network(source):

@@ -1,4 +1,4 @@
-"""WordPiece and byte-level BPE beside what Hugging Face's library answers with the same files (`published/make.py`)."""
+"""WordPiece and byte-level BPE beside the answers of Hugging Face's library with the same files (`make.py` there)."""
 
 import gzip
 import json
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.text.published.make import rows_to_decode
+from tests.text.tokenizer_files.make import rows_to_decode
 from zoo.text import BOS, EOS, BytePairs, WordPiece
 from zoo.text.byte_pairs import byte_signs
-from zoo.text.published import read_byte_pairs, read_wordpiece
+from zoo.text.tokenizer_files import read_byte_pairs, read_wordpiece
 
-HOME = Path(__file__).with_name("published")
+HOME = Path(__file__).with_name("tokenizer_files")
 ANSWERS = json.loads(gzip.decompress((HOME / "answers.json.gz").read_bytes()))
 READERS = {"wordpiece": read_wordpiece, "byte_pairs": read_byte_pairs}
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<s>", "</s>", "<pad>", "<unk>", "<mask>")

@@ -1,6 +1,6 @@
 """Writes the two small tokenizers of this folder, and what Hugging Face's library makes of texts with them.
 
-`pip install tokenizers==0.23.3`, then `python -m tests.text.published.make`.
+`pip install tokenizers==0.23.3`, then `python -m tests.text.tokenizer_files.make`.
 """
 
 import gzip
