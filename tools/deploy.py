@@ -63,7 +63,7 @@ def main(args):
         Options(**options)  # refuses a wrong value before anything is read
     change = ("canary", args.canary) if args.canary else ("promote",) if args.promote else None
     change = ("rollback",) if args.rollback else change
-    paths = list(map(shared.bring_whole, args.artefacts))
+    paths = list(map(shared.fetch_whole, args.artefacts))
     plan = deployment.deploy(paths, args.out, change, log, **options)
     if args.json:
         print(plan.text(), end="")

@@ -80,7 +80,7 @@ def main(args):
     """
     if args.mistakes:
         mistakes.check(args.mistakes)
-    shared.bring_imports(args)
+    shared.import_modules(args)
     recipe = _change_reading(recipes.check_run(args.run), args)
     if args.beam and not isinstance(recipe.search, Search):
         raise ValueError(

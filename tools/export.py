@@ -114,8 +114,8 @@ def add_arguments(parser):
 
 
 def main(args):
-    shared.bring_imports(args)
-    path = Path(shared.bring_whole(args.run, "run or artefact"))
+    shared.import_modules(args)
+    path = Path(shared.fetch_whole(args.run, "run or artefact"))
     export, name, recipe = _prepare_artefact(args, resolve(path)) if is_artefact(path) else _prepare_run(args, path)
     check(args, args.name or name)
     refuse_options_of_searches(args, recipe)

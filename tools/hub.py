@@ -81,10 +81,10 @@ def _fetch(args):
         raise ValueError("--public-key needs --all: a signature is over all files of a model.")
     model = hubs.find(args.name)
     files = list(model.entry["files"]) if args.all else args.files
-    hubs.bring(model, ["manifest.json"], progress=False)  # which says whose files they are
+    hubs.fetch_files(model, ["manifest.json"], progress=False)  # which says whose files they are
     if files is None:
         files = hubs.default_files(model)
-    path = hubs.bring(model, files)
+    path = hubs.fetch_files(model, files)
     if args.public_key:
         signing.check_signature(path, model.entry, args.public_key)
         trust.check(model.place, places.read_index(model.place, model.offline), [args.public_key])
@@ -149,7 +149,7 @@ def _publish_options(parser):
 
 
 def _publish(args):
-    shared.bring_imports(args)
+    shared.import_modules(args)
     licences = args.data_licence or facts.licence_of(args.run)
     stated = facts.Facts(
         args.licence, args.data, tuple(licences), args.attribution, tuple(args.language), core_hours=args.core_hours
@@ -191,7 +191,7 @@ def _card_options(parser):
 def _card(args):
     if (args.only or args.data) and not args.check:
         raise ValueError("--only and --data are about --check: give it, too, or leave them out.")
-    shared.bring_imports(args)
+    shared.import_modules(args)
     entry, folder = opened.open_model(args.name, args.hub)
     if args.check:
         return _check_card(args, entry, folder)

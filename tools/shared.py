@@ -65,7 +65,7 @@ def find_model(name, what="artefact"):
         raise ValueError(f"No {what} at {name}: there is no such directory, and {error}") from error
 
 
-def bring_whole(name, what="artefact"):
+def fetch_whole(name, what="artefact"):
     """A path as it is given, or the folder of the model of this name with all files that its hub publishes.
 
     Args: as of `find_model`.
@@ -75,7 +75,7 @@ def bring_whole(name, what="artefact"):
         zoo.hub.HubError: the model cannot be downloaded.
     """
     model = find_model(name, what)
-    return name if model is None else hub.bring(model, list(model.entry["files"]))
+    return name if model is None else hub.fetch_files(model, list(model.entry["files"]))
 
 
 def add_imports(parser):
@@ -91,14 +91,14 @@ def add_imports(parser):
     )
 
 
-def bring_imports(args):
+def import_modules(args):
     """Import the modules that were asked for.
 
     Raises:
         ValueError: one is not found, or cannot be imported.
     """
     if args.imports:
-        occupants.bring(args.imports)
+        occupants.import_modules(args.imports)
 
 
 def add_changes(parser, about):

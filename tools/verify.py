@@ -24,7 +24,7 @@ def add_arguments(parser):
 
 def main(args):
     path = _find_whole(args.directory)
-    shared.bring_imports(args)
+    shared.import_modules(args)
     report = verifying.verify(path, log=log)
     if args.json:
         print(json.dumps({"path": str(path), **report}, indent=2))
@@ -40,11 +40,11 @@ def _find_whole(name):
     model = shared.find_model(name)
     if model is None:
         return resolve(name)
-    path = hub.bring(model, [MANIFEST])
+    path = hub.fetch_files(model, [MANIFEST])
     lacks = sorted(read_manifest(path)["files"].keys() - model.entry["files"].keys())
     if lacks:
         raise UnsupportedError(
             f"{name} cannot be verified as a whole: {model.place.address} does not publish {', '.join(lacks)}. Each "
             "file that it publishes is compared with its SHA-256 whenever it is used."
         )
-    return hub.bring(model, list(model.entry["files"]))
+    return hub.fetch_files(model, list(model.entry["files"]))

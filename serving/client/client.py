@@ -84,11 +84,11 @@ class Client:
         name, _, version = name.partition("@")
         self.url, self.model = url, Model(name, version or None)
         self.timeout, self.tries, self.batch, self.connections = timeout, tries, batch, connections
-        self._labels, self._described = tuple(labels), None
+        self._labels, self._metadata = tuple(labels), None
         self._protocol = PROTOCOLS[address.protocol, address.transport](address, headers or {})
 
     @property
-    def described(self) -> Any:
+    def metadata(self) -> Any:
         """The names of the model's inputs and outputs, and its versions, as the server says them.
 
         Raises:
@@ -97,14 +97,14 @@ class Client:
         return self._describe(Cancellation())
 
     def _describe(self, cancellation):
-        if self._described is None:
-            self._described = self._ask(self._protocol.describe, cancellation)
-        return self._described
+        if self._metadata is None:
+            self._metadata = self._ask(self._protocol.describe, cancellation)
+        return self._metadata
 
     @cached_property
     def _kind_and_sides(self) -> Any:
         """The `Kind` of the model, and the inputs that are asked."""
-        return answers.kind_of(self.described, self.url)
+        return answers.kind_of(self.metadata, self.url)
 
     @property
     def kind(self) -> str:
@@ -119,12 +119,12 @@ class Client:
     @property
     def identity(self) -> dict[str, Any]:
         """What its answers depend on besides the options of `run`, as a dict that JSON holds."""
-        versions = ", ".join(self.described.versions)
+        versions = ", ".join(self.metadata.versions)
         return {"server": self.url, "name": self.model.name, "version": self.model.version or versions}
 
     def pin(self) -> None:
         """Ask only the version that answers now from here on, even when a newer one appears or a label moves."""
-        versions, version = self.described.versions, self.model.version
+        versions, version = self.metadata.versions, self.model.version
         may_change = version is None or self._protocol.has_labels and not version.isdecimal()
         if may_change and versions:
             newest = max(versions, key=lambda each: (int(each) if each.isdecimal() else -1, each))
@@ -170,7 +170,7 @@ class Client:
         texts, cut, columns, parameters = work.requests[place]
         reply = self._ask(self._protocol.infer, cancellation, columns, parameters)
         with fitting(self.url):
-            results = answers.results(self._kind_and_sides[0], texts, reply, self._labels or self.described.labels)
+            results = answers.results(self._kind_and_sides[0], texts, reply, self._labels or self.metadata.labels)
         return [_check_words(self._kind_and_sides[0], *each) for each in zip(results, texts, cut, strict=True)]
 
     def _ask(self, what, cancellation, *arguments):

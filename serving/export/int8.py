@@ -13,7 +13,7 @@ from serving.export.sizes import TOKENS
 from serving.kinds import KINDS
 from serving.runtime import Runtime, own
 from serving.runtime.errors import ServingError
-from serving.runtime.manifest_format import graph_bytes, weights_of
+from serving.runtime.manifest_format import graph_bytes, weight_files
 from serving.runtime.sessions import PRECISIONS, graph_file
 
 BATCH = 32
@@ -72,7 +72,7 @@ def measure(directory, texts, whole):
     some = [texts[index % len(texts)] for index in range(BATCH)]
     modes, answers, scores, bytes_of = [], {}, {}, graph_bytes(runtimes["float32"].manifest)
     kind = KINDS[runtimes["float32"].kind]
-    large = any(weights_of(runtimes["float32"].manifest, mode.graph) for mode in runtimes["float32"].modes)
+    large = any(weight_files(runtimes["float32"].manifest, mode.graph) for mode in runtimes["float32"].modes)
     short = {"max_length": TOKENS} if large and "max_length" in runtimes["float32"].options else {}
     rounds = 1 if large else ROUNDS
     for mode in (replace(mode, options=mode.options | short) for mode in runtimes["float32"].modes):

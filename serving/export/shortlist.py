@@ -30,8 +30,8 @@ class Shortlist:
     always: Any
 
     @classmethod
-    def estimated(cls, sources, targets, vocabulary, width=WIDTH, frequent=FREQUENT):
-        """From pairs of lists of ids, by `serving.export.lexicon.model_1`, and the `frequent` most frequent target ids.
+    def from_pairs(cls, sources, targets, vocabulary, width=WIDTH, frequent=FREQUENT):
+        """Estimated by `serving.export.lexicon.model_1` from pairs of lists of ids, with `frequent` most frequent ids.
 
         Args:
             sources, targets: lists of lists of ids, without the end of sentence.
@@ -125,4 +125,4 @@ def estimate(recipe, tokenizers, data=None, width=WIDTH):
     sides = [
         tokenizer.encode(list(texts)) for tokenizer, texts in zip(tokenizers, read(recipe, "train", data), strict=True)
     ]
-    return Shortlist.estimated(*sides, [tokenizer.vocab_size for tokenizer in tokenizers], width)
+    return Shortlist.from_pairs(*sides, [tokenizer.vocab_size for tokenizer in tokenizers], width)

@@ -10,6 +10,6 @@ write(["dates"], "build/gallery")
 
 from serving.lazy import lazily
 
-_HOMES = {"write": "serving.gallery.writing", "unpacked": "serving.gallery.vendored"}
+_HOMES = {"write": "serving.gallery.writing", "unpack": "serving.gallery.vendored"}
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -87,7 +87,7 @@ def packed(file):
     return content
 
 
-def unpacked(file):
+def unpack(file):
     """The bytes of a file; errors as of `packed`."""
     return gzip.decompress(packed(file))
 

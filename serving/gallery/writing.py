@@ -14,7 +14,7 @@ from serving.kinds import KINDS
 from serving.runtime.artefact import MANIFEST
 from serving.runtime.errors import UnsupportedError
 from serving.runtime.external import weights_files
-from serving.runtime.manifest_format import weights_of
+from serving.runtime.manifest_format import weight_files
 from serving.runtime.named import FetchedArtefact, locate, open_artefact
 from zoo.core.storage import folder_beside
 from zoo.text import words
@@ -65,7 +65,7 @@ class Model:
     @property
     def files(self):
         """The names of the files that the page needs, but for the manifest."""
-        weights = {file for graph in self.graphs.values() for file in weights_of(self.manifest, graph)}
+        weights = {file for graph in self.graphs.values() for file in weight_files(self.manifest, graph)}
         return sorted({*self.manifest["tokenizer"].values(), *self.graphs.values(), *weights})
 
 
@@ -125,7 +125,7 @@ def _fill(folder, models, log):
     files = {name: content for name, content in _read_page()}
     for file in vendored.FILES:
         if file.name != vendored.WASM:
-            files[f"vendor/{file.name}"] = vendored.unpacked(file)
+            files[f"vendor/{file.name}"] = vendored.unpack(file)
     wasm = vendored.packed(next(file for file in vendored.FILES if file.name == vendored.WASM))
     # Not called .gz: a server that knows this ending would have the browser unpack it before it compares the hash.
     engine = f"vendor/{vendored.WASM}.packed"

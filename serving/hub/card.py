@@ -182,7 +182,7 @@ def _limits(manifest):
 def _failures(answers, recipe):
     rows = worst(answers, recipe)
     if not rows:
-        if recipe.job.scored_by(recipe, answers[1])[0] == "similarity":
+        if recipe.job.choose_scoring(recipe, answers[1])[0] == "similarity":
             return "## Known failures\n\nNone is named: a rank correlation is of all pairs together."
         return "## Known failures\n\nNone among the answers to the test set."
     lines = ["## Known failures", "", "The worst of its answers to the test set:", ""]
@@ -214,7 +214,7 @@ def worst(answers, recipe, most=WORST):
 
 def _score(recipe, evaluation):
     """The score by which single answers are compared, if there is one that tells near from far."""
-    name, options = recipe.job.scored_by(recipe, evaluation.references)
+    name, options = recipe.job.choose_scoring(recipe, evaluation.references)
     if name == LANGUAGE_MODEL:
         return scoring.language_model_scores(**evaluation.measured)[0]
     if name == "out_of_scope":  # a wrong label is a failure, whether it is in scope or not

@@ -8,7 +8,7 @@ hold a tensor are parsed further.
 """
 
 from serving.lazy import later
-from serving.runtime.manifest_format import weights_of
+from serving.runtime.manifest_format import weight_files
 
 protobuf = later("zoo.text.protobuf")  # a process that checks parity must not import zoo
 EXTERNAL = 1  # of TensorProto.data_location
@@ -30,7 +30,7 @@ def weights_files(content, manifest, name):
     Raises:
         ValueError: the bytes are not a model, or it names other files than the manifest does.
     """
-    names = weights_of(manifest, name)
+    names = weight_files(manifest, name)
     others = external_files(content) ^ set(names)
     if others:
         raise ValueError(f"it keeps tensors in other files than the manifest says: {', '.join(sorted(others))}")

@@ -207,7 +207,7 @@ def shortlist_name(graph):
     return f"{graph.removesuffix('.onnx')}.shortlist.onnx"
 
 
-def weights_of(manifest, graph):
+def weight_files(manifest, graph):
     """The names of the files, one or none, that hold the weights of a graph beside it."""
     weights = manifest["onnx"].get(graph, {}).get("weights")
     return [weights] if weights else []
@@ -217,7 +217,7 @@ def graph_bytes(manifest):
     """`{graph: bytes}` of the graphs of a manifest, each with its weights."""
     sizes = manifest["sizes"]
     graphs = [name for name in sizes if name.endswith(".onnx")]
-    return {name: sum(sizes[file] for file in (name, *weights_of(manifest, name))) for name in graphs}
+    return {name: sum(sizes[file] for file in (name, *weight_files(manifest, name))) for name in graphs}
 
 
 def _check_files(manifest):

@@ -45,18 +45,18 @@ class FetchedArtefact(Artefact):
     """
 
     def __init__(self, name, verify=True):
-        self._bring = hub.bring
+        self._fetch_files = hub.fetch_files
         try:
             self.published = hub.find(name)
         except ValueError as error:
             raise ValueError(f"No artefact at {name}: there is no such directory, and {error}") from error
-        super().__init__(hub.bring(self.published, [MANIFEST], progress=False), verify)
+        super().__init__(hub.fetch_files(self.published, [MANIFEST], progress=False), verify)
         self.origin = name
 
     def read(self, name):
         """The bytes of file `name`, which is downloaded if need be; errors as of `Artefact` and `zoo.hub.fetch`."""
         if name in self.manifest["files"]:
-            self._bring(self.published, [name])
+            self._fetch_files(self.published, [name])
         return super().read(name)
 
     def preferred_file(self, name):

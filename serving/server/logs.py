@@ -63,7 +63,7 @@ class Handler(logging.Handler):
         # `record.msg` is the library's own sentence, without the arguments, which may be a caller's. asyncio puts in it
         # what was called and how a task has ended: what stands in brackets, and in further lines, may quote a text.
         sentence = re.split(r"[\n(<]", str(record.msg), maxsplit=1)[0].strip()[:200]
-        self.log("library", level=record.levelname.lower(), logger=record.name, said=sentence, error=error)
+        self.log("library", level=record.levelname.lower(), logger=record.name, log_message=sentence, error=error)
 
 
 def capture(log):

@@ -32,7 +32,7 @@ class Metrics:
         )
         self.texts = make(Counter, "texts", "Texts, or rows of ids, that were computed.", MODEL)
         self.refused = make(Counter, "refused_texts", "Texts that were answered with an error of their own.", MODEL)
-        self.doubted = make(Counter, "doubted_texts", "Texts that were answered with a warning.", MODEL)
+        self.warned = make(Counter, "warned_texts", "Texts that were answered with a warning.", MODEL)
         self.tokens = make(Counter, "tokens", "Tokens that were read, without padding.", MODEL)
         self.padded = make(Counter, "padded_tokens", "Tokens that were read, with padding.", MODEL)
         self.dropped = make(Counter, "dropped_texts", "Texts that nobody waited for when their turn came.", MODEL)
@@ -64,7 +64,7 @@ class Meter:
         self.metrics, self.model, self.version = metrics, model, version
         labels = model, version
         self._queue, self._loaded = metrics.queue.labels(*labels), metrics.loaded.labels(*labels)
-        self._texts, self._tokens, self._padded, self._dropped, self._refused, self._doubted = (
+        self._texts, self._tokens, self._padded, self._dropped, self._refused, self._warned = (
             counter.labels(*labels)
             for counter in (
                 metrics.texts,
@@ -72,7 +72,7 @@ class Meter:
                 metrics.padded,
                 metrics.dropped,
                 metrics.refused,
-                metrics.doubted,
+                metrics.warned,
             )
         )
         self._batches, self._computing = metrics.batches.labels(*labels), metrics.computing.labels(*labels)
@@ -85,10 +85,10 @@ class Meter:
     def count_dropped(self, count):
         self._dropped.inc(count)
 
-    def count_answered(self, refused, doubted):
+    def count_answered(self, refused, warned):
         """Count answered texts that have an error, and those that have a warning."""
         self._refused.inc(refused)
-        self._doubted.inc(doubted)
+        self._warned.inc(warned)
 
     def count_batch(self, costs, seconds):
         self._texts.inc(len(costs))

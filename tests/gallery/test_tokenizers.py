@@ -35,7 +35,7 @@ def page(tmp_path_factory):
     shutil.copy(Path(__file__).with_name("pieces.mjs"), folder)
     (folder / "vendor").mkdir()
     for file in vendored.FILES:
-        (folder / "vendor" / file.name).write_bytes(vendored.unpacked(file))
+        (folder / "vendor" / file.name).write_bytes(vendored.unpack(file))
     (folder / "package.json").write_text('{"type": "module"}')
     return folder
 

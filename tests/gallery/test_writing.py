@@ -163,7 +163,7 @@ def test_the_command(artefact, tmp_path, capsys):
 def test_what_others_wrote_has_the_bytes_that_were_checked(tmp_path, monkeypatch):
     assert {file.licence for file in vendored.FILES} == {"MIT", "Apache-2.0"}
     for file in vendored.FILES:
-        assert sha256(vendored.unpacked(file)) == file.sha256
+        assert sha256(vendored.unpack(file)) == file.sha256
     (tmp_path / "vendor").mkdir()
     monkeypatch.setattr(vendored.resources, "files", lambda package: tmp_path)
     for content, said in ((gzip.compress(b"other"), "is damaged"), (b"no gzip", "cannot be read")):

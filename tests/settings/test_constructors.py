@@ -85,7 +85,7 @@ def test_losses_and_searches_have_the_defaults_of_the_tables():
 def test_a_plan_is_made_of_the_settings_of_a_training():
     known = table.fields(settings.Training)
     for field in dataclasses.fields(TrainingPlan):
-        if field.name == "carried":  # follows from the task: the files of its run
+        if field.name == "extra_files":  # follows from the task: the files of its run
             continue
         name = {"keep": "average"}.get(field.name, field.name)
         assert name in known

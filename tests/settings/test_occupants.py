@@ -145,7 +145,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_modules_are_found_in_the_working_folder(folder):
     folder("zoo_brought", "X = 1")
-    occupants.bring(["zoo_brought"])
+    occupants.import_modules(["zoo_brought"])
     assert sys.modules["zoo_brought"].X == 1 and sys.path[-1] == os.getcwd(), "behind everything else"
 
 
@@ -155,11 +155,11 @@ def test_a_module_that_a_recipe_names_is_not_taken_from_the_working_folder(folde
     folder("zoo_strange", "open('ran', 'w')")
     folder("zoo_asked", "X = 2")
     sys.path.insert(0, os.getcwd() if first == "cwd" else first)
-    occupants.bring(["zoo_asked"])
+    occupants.import_modules(["zoo_asked"])
     before = sys.path[:]
-    occupants.bring_named(["zoo_asked"])  # which is imported already, because it was asked for
+    occupants.import_installed(["zoo_asked"])  # which is imported already, because it was asked for
     with pytest.raises(ValueError, match="recipe names the module 'zoo_strange'.*not found.*--import zoo_strange"):
-        occupants.bring_named(["zoo_strange"])
+        occupants.import_installed(["zoo_strange"])
     assert not (tmp_path / "ran").exists() and "zoo_strange" not in sys.modules and sys.path == before
 
 
@@ -169,28 +169,28 @@ def test_a_module_that_a_recipe_names_is_taken_from_where_it_is_installed(folder
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "zoo_both.py").write_text("PLACE = 'installed'")
     monkeypatch.setattr(sys, "path", ["", *sys.path, str(tmp_path / "site")])
-    occupants.bring_named(["zoo_both"])
+    occupants.import_installed(["zoo_both"])
     assert sys.modules.pop("zoo_both").PLACE == "installed"
 
 
 def test_modules_that_fail_are_named(folder):
     with pytest.raises(ValueError, match="The module 'zoo_absent' was not found. Expected one that Python"):
-        occupants.bring(["zoo_absent"])
+        occupants.import_modules(["zoo_absent"])
     with pytest.raises(ValueError, match="'zoo_absent.inside' was not found"):
-        occupants.bring(["zoo_absent.inside"])
+        occupants.import_modules(["zoo_absent.inside"])
     folder("zoo_broken", "import nothing_of_this_name")
     with pytest.raises(ValueError, match="could not be imported. ModuleNotFoundError: No module named 'nothing_of"):
-        occupants.bring(["zoo_broken"])
+        occupants.import_modules(["zoo_broken"])
     folder("zoo_taken", "import zoo, keras\nzoo.register('attention', name='lsh')(keras.layers.Layer)")
     with pytest.raises(ValueError, match="could not be imported. ValueError: keras.*cannot be called 'lsh'"):
-        occupants.bring(["zoo_taken"])
+        occupants.import_modules(["zoo_taken"])
 
 
 @pytest.mark.parametrize("path", ["./zoo_mine.py", "zoo_mine.py", "some/zoo_mine.py", "some/zoo_mine", ".zoo_mine"])
 def test_the_path_of_a_module_is_told_from_its_name(folder, path):
     folder("zoo_mine", "")
     with pytest.raises(ValueError, match=f"'{path}' is not the name of a module.* Ask for 'zoo_mine', and work in"):
-        occupants.bring([path])
+        occupants.import_modules([path])
 
 
 PACKAGE = ROOT / "tests" / "own_layers" / "linear-attention"
@@ -229,10 +229,10 @@ def test_an_installed_package_brings_its_layers(first, tmp_path):
 def test_a_package_that_is_installed_meanwhile_is_found(tmp_path, monkeypatch):
     """What packages bring is remembered only until a folder of theirs changes."""
     monkeypatch.syspath_prepend(tmp_path)
-    occupants.bring()
+    occupants.import_modules()
     installed(tmp_path, "not_there")
     with pytest.raises(ValueError, match="which linear-attention brings to seqzoo"):
-        occupants.bring()
+        occupants.import_modules()
 
 
 @pytest.mark.slow
@@ -244,6 +244,6 @@ def test_a_broken_package_does_not_keep_keras_away(tmp_path):
 
 
 def test_asking_for_occupants_imports_no_framework(tmp_path):
-    code = "import sys; from zoo.settings.occupants import bring; bring()"
+    code = "import sys; from zoo.settings.occupants import import_modules; import_modules()"
     code += "; print({'keras', 'tensorflow'} & set(sys.modules))"
     assert in_a_fresh_process(code, tmp_path).stdout.strip() == "set()"

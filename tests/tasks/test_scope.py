@@ -100,7 +100,7 @@ def test_texts_in_scope_alone_have_the_scores_of_a_classifier(opened, tmp_path):
     path.write_text("".join(f"{line}\n" for line in runs.lines("classify")[:8]))
     found = evaluation(opened, "test", path)
     assert "accuracy" in found.scores and "out_of_scope_recall" not in found.scores
-    assert opened.recipe.job.scored_by(opened.recipe, found.references) == ("classification", {})
+    assert opened.recipe.job.choose_scoring(opened.recipe, found.references) == ("classification", {})
 
 
 @pytest.mark.slow

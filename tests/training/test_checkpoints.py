@@ -10,8 +10,8 @@ from zoo.core.storage import write_atomically
 from zoo.training import (
     average,
     checkpoints,
+    get_weights,
     set_weights,
-    weights_of,
 )
 
 
@@ -36,14 +36,14 @@ def assert_same(one, other):
 
 def test_restore_is_exact_seeds_and_slots_included(tmp_path):
     model, optimizer = trained(2)
-    known = weights_of(trained(3)[0])
-    save(tmp_path / "c.npz", model, optimizer, {"step": 2, "best": [[0.1, 2]]}, {2: known, 17: weights_of(model)})
+    known = get_weights(trained(3)[0])
+    save(tmp_path / "c.npz", model, optimizer, {"step": 2, "best": [[0.1, 2]]}, {2: known, 17: get_weights(model)})
     fresh, slots = trained(1)
     seeds = [v for v in fresh.non_trainable_variables if "seed" in v.path]
     assert len(seeds) == 2
     state, best = checkpoints.restore(tmp_path / "c.npz", fresh, slots)
     assert state == {"step": 2, "best": [[0.1, 2]]} and best.keys() == {2, 17}
-    for step, own in {2: known, 17: weights_of(model)}.items():
+    for step, own in {2: known, 17: get_weights(model)}.items():
         assert best[step].keys() == own.keys()
         assert all((best[step][name] == own[name]).all() for name in own)
     assert_same(model.variables, fresh.variables)
@@ -67,7 +67,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
 
 def test_average_is_the_mean_and_keeps_the_seeds():
     models = [trained(seed)[0] for seed in (1, 3)]
-    weights = [weights_of(model) for model in models]
+    weights = [get_weights(model) for model in models]
     mean = tiny.ByName()
     average(weights, mean)
     for a, b, c in zip(*(tiny.arrays(m.variables) for m in (*models, mean)), strict=True):

@@ -11,7 +11,7 @@ import sys
 import tomllib
 
 from zoo.core.later import later
-from zoo.settings.occupants import SLOTS, bring, problems, settings_of
+from zoo.settings.occupants import SLOTS, import_modules, problems, settings_of
 
 report = later("zoo.check.report")
 slots = later("zoo.check.slots")
@@ -46,7 +46,7 @@ def _value(text):
 def find(parser, args, module, name):
     """The `Subject` of what was asked for."""
     try:
-        bring([module])
+        import_modules([module])
     except ValueError as error:
         parser.error(str(error))
     cls = vars(importlib.import_module(module)).get(name)

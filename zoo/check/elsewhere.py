@@ -17,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 LOAD = """
 import pathlib, sys
 import numpy, keras, zoo
-from zoo.settings.occupants import bring
+from zoo.settings.occupants import import_modules
 
-bring(sys.argv[3:])
+import_modules(sys.argv[3:])
 for path in sorted(pathlib.Path(sys.argv[1]).glob("*.keras")):
     model = keras.models.load_model(path, safe_mode=True)
     inputs = dict(numpy.load(path.with_suffix(".npz")))

@@ -55,7 +55,7 @@ def _import_rooms():
         for table in filter(lambda each: each.source, occupants.own(slot)):
             table.maker()
     try:
-        occupants.bring()
+        occupants.import_modules()
     except ValueError as error:  # somebody else's package must not keep Keras from being imported
         warnings.warn(str(error), stacklevel=2)
 

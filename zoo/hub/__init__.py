@@ -16,10 +16,10 @@ if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
     from zoo.hub.errors import HubError as HubError
     from zoo.hub.index import run_files as run_files
     from zoo.hub.resolve import (
-        Found as Found,
-        bring as bring,
+        PublishedModel as PublishedModel,
         default_files as default_files,
         fetch as fetch,
+        fetch_files as fetch_files,
         find as find,
         is_path as is_path,
         load as load,
@@ -27,9 +27,9 @@ if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
     )
 
 _HOMES = {
-    "Found": "resolve",
+    "PublishedModel": "resolve",
     "HubError": "errors",
-    "bring": "resolve",
+    "fetch_files": "resolve",
     "default_files": "resolve",
     "fetch": "resolve",
     "find": "resolve",

@@ -26,7 +26,7 @@ def read(folder):
     return value if isinstance(value, dict) else {}
 
 
-def weights_of(manifest, graph):
+def weight_files(manifest, graph):
     """The names of the files, one or none, that hold the weights of a graph beside it, as those of a large network."""
     try:
         return [manifest["onnx"][graph]["weights"]]

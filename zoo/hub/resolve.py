@@ -13,7 +13,7 @@ from zoo.hub.download import Download
 from zoo.hub.errors import HubError, Unreachable
 from zoo.hub.index import MANIFEST, Entry, choose, nearest, run_files, split, title
 from zoo.hub.keras_file import check_keras
-from zoo.hub.manifest import check_title, read as read_manifest, weights_of
+from zoo.hub.manifest import check_title, read as read_manifest, weight_files
 from zoo.hub.places import is_offline, places, read_entries, unlocated_models
 from zoo.hub.progress import Progress
 
@@ -21,7 +21,7 @@ log = logging.getLogger("seqzoo.hub")
 
 
 @dataclass(frozen=True)
-class Found:
+class PublishedModel:
     """A version of a model, and the hub that has it."""
 
     entry: Entry
@@ -36,7 +36,7 @@ class Found:
         return cache.folder(self.entry)
 
 
-def find(name: str, version: int | None = None, *, offline: bool | None = None) -> Found:
+def find(name: str, version: int | None = None, *, offline: bool | None = None) -> PublishedModel:
     """The entry of a model, and its hub: the first of `zoo.hub.places()` that has the name (and the version).
 
     Args:
@@ -63,7 +63,7 @@ def find(name: str, version: int | None = None, *, offline: bool | None = None) 
         if entry:
             for error in errors:
                 log.warning("%s", error)
-            return _check_withdrawn(Found(entry, place, offline), version)
+            return _check_withdrawn(PublishedModel(entry, place, offline), version)
         known_entries += entries
     raise _unknown(name, version, known_entries, addresses, errors)
 
@@ -147,19 +147,19 @@ def fetch(
         ValueError: no hub has the model, or the model has no such file.
         HubError: a file cannot be downloaded, or is not what the index promises. Nothing of it is visible then.
     """
-    found = find(name, offline=offline)
+    model = find(name, offline=offline)
     if files == "all":
-        return bring(found, list(found.entry["files"]), progress)
+        return fetch_files(model, list(model.entry["files"]), progress)
     if files is not None:
-        return bring(found, [files] if isinstance(files, str) else files, progress)
-    bring(found, [MANIFEST], progress=False)
-    return bring(found, default_files(found), progress)
+        return fetch_files(model, [files] if isinstance(files, str) else files, progress)
+    fetch_files(model, [MANIFEST], progress=False)
+    return fetch_files(model, default_files(model), progress)
 
 
-def default_files(found: Found, precision: Literal["float32", "int8"] | None = None) -> list[str]:
+def default_files(model: PublishedModel, precision: Literal["float32", "int8"] | None = None) -> list[str]:
     """The files that a run without options needs, by the manifest, which must have been fetched."""
-    entry, files = found.entry, run_files(found.entry, precision)
-    manifest = read_manifest(found.folder)
+    entry, files = model.entry, run_files(model.entry, precision)
+    manifest = read_manifest(model.folder)
     try:
         graph = manifest.get("generation", {}).get(str(manifest.get("default_beam")))
         graph = graph or manifest.get("graphs", {}).get(entry["kind"], "")
@@ -169,19 +169,19 @@ def default_files(found: Found, precision: Literal["float32", "int8"] | None = N
     if not forms:
         return files
     graph = forms[-1 if (entry["int8"] is True if precision is None else precision == "int8") else 0]
-    return [*(name for name in files if not name.endswith(".onnx")), graph, *weights_of(manifest, graph)]
+    return [*(name for name in files if not name.endswith(".onnx")), graph, *weight_files(manifest, graph)]
 
 
-def bring(
-    found: Found, files: Iterable[str], progress: Callable[[int, int], object] | Literal[False] | None = None
+def fetch_files(
+    model: PublishedModel, files: Iterable[str], progress: Callable[[int, int], object] | Literal[False] | None = None
 ) -> Path:
-    """As `fetch`, for a model that `find` has found."""
-    entry, home, files = found.entry, found.folder, list(files)
+    """As `fetch`, of a model that `find` returned; files have their names alone."""
+    entry, home, files = model.entry, model.folder, list(files)
     unknown = [name for name in files if name not in entry["files"]]
     if unknown:
         near = nearest(unknown[0], entry["files"])
         raise ValueError(
-            f"{title(entry)} has no file {unknown[0]!r} in {found.place.address}; "
+            f"{title(entry)} has no file {unknown[0]!r} in {model.place.address}; "
             + (
                 f"did you mean {' or '.join(map(repr, near))}?"
                 if near
@@ -189,10 +189,10 @@ def bring(
             )
         )
     if faults := cache.faults(home, entry, files):
-        _download(found, faults, progress)
+        _download(model, faults, progress)
     check_title(home, entry)
-    if not found.place.own:
-        cache.remember(entry, found.place.address)
+    if not model.place.own:
+        cache.remember(entry, model.place.address)
     return home
 
 

@@ -78,7 +78,7 @@ def open_source(source, tokenizers=True, imports=()):
     Raises:
         ValueError: something of it cannot be carried; all of its kind is told at once.
     """
-    occupants.bring(imports)
+    occupants.import_modules(imports)
     family = family_of(source)
     network = _made(source, family, lambda: family.network(source))
     if any(source.languages) and not network.languages:

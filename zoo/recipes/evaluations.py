@@ -43,7 +43,7 @@ def write(directory, recipe, split, evaluation):
 def record(recipe, split, evaluation):
     """The record of an evaluation, as a dict that JSON can hold."""
     task = recipe.job
-    name, options = task.scored_by(recipe, evaluation.references)
+    name, options = task.choose_scoring(recipe, evaluation.references)
     result = {
         "format": 1,
         "task": task.name,
@@ -76,7 +76,7 @@ def mistakes(recipe, evaluation, most):
     """
     job = recipe.job
     _, outputs, inputs, references, measured, confidences = evaluation
-    name, options = job.scored_by(recipe, references)
+    name, options = job.choose_scoring(recipe, references)
     if name == "language_model":
         measure, values, order = rank_mistakes(name, measured["nats"], measured["characters"])
         inputs = _window_texts(inputs[0], measured["characters"]) if recipe.data.windows else inputs

@@ -97,9 +97,9 @@ def load(recipe, overrides=(), imports=()):
     """
     own = merge({"imports": list(imports)} if imports else {}, merge_overrides(overrides))
     chain = _read_chain(recipe)
-    occupants.bring(imports)
+    occupants.import_modules(imports)
     for each in [own] if isinstance(recipe, Recipe) else [*chain, own]:
-        occupants.bring_named(named_modules(each))
+        occupants.import_installed(named_modules(each))
     return make(combine_settings([*chain, own]))
 
 

@@ -104,7 +104,7 @@ def read_threshold(directory):
     return float(json.loads((directory / SCOPE).read_text(encoding="utf-8"))["threshold"])
 
 
-def carried_files(recipe):
+def extra_files(recipe):
     """The files of a run's folder that each of its checkpoints holds, too, so that it can be carried alone."""
     return RECIPE, CARD, METRICS, LABELS, RECORD, *tokenizer_names(recipe)
 
@@ -124,7 +124,7 @@ def claim(recipe, directory, resume):
             f"{directory} holds a run already. Continue it with --resume, choose another --out, or remove it."
         )
     if not exists:
-        refuse_others(directory, (*carried_files(recipe), MODEL, SUMMARY))
+        refuse_others(directory, (*extra_files(recipe), MODEL, SUMMARY))
     earlier = directory / RECIPE if exists else resume
     if isinstance(earlier, bool):
         return

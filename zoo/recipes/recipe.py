@@ -96,7 +96,7 @@ def _with_others(choice, settings):
     named = {slot: _layer_name(settings, slot) for slot in choice.slots}
     if not any(named[slot] and named[slot] not in table.names(own) for slot, own in choice.slots.items()):
         return choice.slots
-    occupants.bring()
+    occupants.import_modules()
     return {slot: (*own, *occupants.fitting_others(slot, choice.needs[slot])) for slot, own in choice.slots.items()}
 
 

@@ -139,7 +139,7 @@ def make_training_steps(recipe, model):
 def make_plan(recipe):
     """How long to train and how often to look."""
     settings = structs.asdict(recipe.training)
-    settings |= {"keep": recipe.training.average, "carried": folder.carried_files(recipe)}
+    settings |= {"keep": recipe.training.average, "extra_files": folder.extra_files(recipe)}
     return training.TrainingPlan(
         **{field.name: settings[field.name] for field in dataclasses.fields(training.TrainingPlan)}
     )

@@ -100,7 +100,7 @@ def full_name(cls):
 
 
 def occupants(slot):
-    """`{name: class}` of the layers of others in a slot, as far as their modules are imported (`bring`)."""
+    """`{name: class}` of the layers of others in a slot, as far as their modules are imported (`import_modules`)."""
     return dict(_occupants[slot])
 
 
@@ -201,7 +201,7 @@ def problems_of_methods(slot, layer, traits):
     return wrong + ([f"{traits!r} promises the methods {', '.join(absent)}"] if absent else [])
 
 
-def bring(modules=()):
+def import_modules(modules=()):
     """Import the modules that a user asks for, and those of installed packages (entry points `seqzoo.layers`).
 
     A module is looked for where Python looks, and last of all in the working folder.
@@ -232,14 +232,14 @@ def bring(modules=()):
         )
 
 
-def bring_named(modules):
+def import_installed(modules):
     """Import the modules that a recipe names, for whose writer the user need not have asked: installed ones alone.
 
     A module is a program, and a recipe and the folder that it is used in may both come from somebody else. So none is
-    taken from the working folder; `bring` takes it from there.
+    taken from the working folder; `import_modules` takes it from there.
 
     Raises:
-        ValueError: as of `bring`; the message says how to ask for a module.
+        ValueError: as of `import_modules`; the message says how to ask for a module.
     """
     for name in modules:
         with _without_working_folder():

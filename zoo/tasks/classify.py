@@ -29,7 +29,7 @@ class Classify(Labelling):
         """One label for each text."""
         return LabelledBatches(words, [each[0] if each else 0 for each in ids], **plan)
 
-    def scored_by(self, recipe, references):
+    def choose_scoring(self, recipe, references):
         """Accuracy and macro F1; if only some texts are out of scope, also the recall of these."""
         label = recipe.scope.label
         scoped = label in references and any(each != label for each in references)
@@ -37,7 +37,7 @@ class Classify(Labelling):
 
     def score(self, recipe, outputs, references):
         """Accuracy and macro F1, and the scores of texts out of scope."""
-        name, options = self.scored_by(recipe, references)
+        name, options = self.choose_scoring(recipe, references)
         scores = scoring.classification(outputs, references)
         return scores if name == "classification" else scores | scoring.out_of_scope(outputs, references, **options)
 

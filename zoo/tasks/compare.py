@@ -30,7 +30,7 @@ class Compare(Pairs, Labelling):
         """One label for each pair."""
         return PairBatches(words, [each[0] if each else 0 for each in ids], **plan)
 
-    def scored_by(self, recipe, references):
+    def choose_scoring(self, recipe, references):
         """Accuracy and macro F1."""
         return "classification", {}
 

@@ -76,7 +76,7 @@ class ContinueText(Task):
         lengths = {"nats": nats.tolist(), "characters": characters, "bytes": bytes}
         return Evaluation(scores | {"context": run.recipe.model.context}, [], inputs, answers, lengths)
 
-    def scored_by(self, recipe, references):
+    def choose_scoring(self, recipe, references):
         """Nats and bits, per character and byte; they need what `evaluate` measures."""
         return "language_model", {}
 

@@ -147,7 +147,7 @@ class Embed(Task):
             recipe, [each[RANK if _is_ranking(recipe) else SIMILARITY] for each in outputs], references
         )
 
-    def scored_by(self, recipe, references):
+    def choose_scoring(self, recipe, references):
         """Spearman's and Pearson's correlation; or the ranks of partners."""
         return ("partners" if _is_ranking(recipe) else "similarity"), {}
 

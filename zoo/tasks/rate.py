@@ -94,7 +94,7 @@ class Rate(Task):
         outputs, cut = self.predict(run, list(inputs), progress and (lambda done: progress(done, len(inputs))))
         return Evaluation(self.score(run.recipe, outputs, answers) | {"cut": cut}, outputs, inputs, answers)
 
-    def scored_by(self, recipe, references):
+    def choose_scoring(self, recipe, references):
         """Mean absolute error, and Pearson's and Spearman's correlation."""
         return "rating", {}
 

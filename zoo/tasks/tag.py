@@ -160,7 +160,7 @@ class Tag(Labelling):
         results = runtime.run(self.lines(inputs), words="spaces")  # which the words of examples are joined by
         return pad_tags(inputs, self.read_outputs([result.answer for result in results]))
 
-    def scored_by(self, recipe, references):
+    def choose_scoring(self, recipe, references):
         """Accuracy, and F1 of the entities where the tags spell any."""
         return "tagging", {}
 

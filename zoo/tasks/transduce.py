@@ -53,7 +53,7 @@ class Transduce(Translate):
         several = sum(isinstance(each, list) for each in references)
         return evaluation._replace(scores=evaluation.scores | {"several_answers": several}) if several else evaluation
 
-    def scored_by(self, recipe, references):
+    def choose_scoring(self, recipe, references):
         """WER, and PER over the symbols of the target: what spaces set apart, or characters."""
         spaced = recipe.text.answers.pieces == "word" and not recipe.text.shared
         return "transduction", {"separator": " " if spaced else ""}

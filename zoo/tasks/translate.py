@@ -57,7 +57,7 @@ class Translate(Task):
                 "search.coverage_penalty needs the attention of each step over the source, which a model with "
                 f"{where} does not give. Leave it out, or take a recurrent model with attention, or depth='stack'."
             )
-        name, options = self.scored_by(recipe, [])
+        name, options = self.choose_scoring(recipe, [])
         if name == "translation":
             scoring.check_language(**options)
 
@@ -100,13 +100,13 @@ class Translate(Task):
     def assess(self, recipe, inputs, outputs, references):
         """The scores of outputs, over all and by the length of the source; pieces are joined."""
         inputs, outputs, references = (join_pieces(side, recipe.text.joiner) for side in (inputs, outputs, references))
-        name, options = self.scored_by(recipe, references)
+        name, options = self.choose_scoring(recipe, references)
         task_scores = scoring.TASKS[name](outputs, references, **options)
         scores = {"count": len(references), "sentences": len(references), **scoring.report(task_scores)}
         scores["by_length"] = scoring.by_length(task_scores, self.lengths(recipe, inputs))
         return Evaluation(scores, outputs, inputs, references)
 
-    def scored_by(self, recipe, references):
+    def choose_scoring(self, recipe, references):
         """BLEU, chrF and TER where the target is a language, and exact match."""
         return "translation", {"language": recipe.languages[1], "tokenized": bool(recipe.text.joiner)}
 

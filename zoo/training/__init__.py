@@ -1,7 +1,7 @@
 """Keras: losses, metrics, learning-rate schedules, checkpoints and the training loop."""
 
 from zoo.training.callbacks import Interrupted
-from zoo.training.checkpoints import average, set_weights, weights_of
+from zoo.training.checkpoints import average, get_weights, set_weights
 from zoo.training.depth_adaptive import DepthAdaptiveLoss
 from zoo.training.loop import checkpoint_path, fit, saved_step, validate
 from zoo.training.losses import ChunkedCrossEntropy, SmoothedCrossEntropy, squared_error
@@ -36,6 +36,7 @@ __all__ = [
     "checkpoint_path",
     "fit",
     "freeze",
+    "get_weights",
     "make_steps",
     "named_weights",
     "saved_step",
@@ -46,5 +47,4 @@ __all__ = [
     "thaw",
     "token_sums",
     "validate",
-    "weights_of",
 ]

@@ -50,21 +50,21 @@ def snapshot(model, optimizer, state, best=None):
     Args:
         model, optimizer: their variables are taken.
         state: a JSON value.
-        best: `weights_of` the model at other steps, by step.
+        best: `get_weights` of the model at other steps, by step.
     """
-    arrays = weights_of(model) | _copy_values("optimizer", optimizer.variables)
+    arrays = get_weights(model) | _copy_values("optimizer", optimizer.variables)
     for step, weights in (best or {}).items():
         arrays |= {f"best/{step:08d}/{name}": values for name, values in weights.items()}
     return arrays | {_STATE: np.array(json.dumps(state))}
 
 
-def weights_of(model):
+def get_weights(model):
     """`{name: array}` of the variables of the model alone, as they are now."""
     return _copy_values("model", model.variables)
 
 
 def set_weights(model, arrays):
-    """Assign to a model the values that `weights_of` returned."""
+    """Assign to a model the values that `get_weights` returned."""
     _assign("model", model.variables, arrays, "the file")
 
 
@@ -102,7 +102,7 @@ def read_state(path):
 
 
 def average(weights, model):
-    """Set the model's variables to the mean over several `weights_of` it, computed in float64.
+    """Set the model's variables to the mean over several results of `get_weights`, computed in float64.
 
     Variables that are not floating-point numbers (seeds, counters) are taken from the first.
 

@@ -189,7 +189,7 @@ class _Loop:
             scores |= score() if score else {}
             callbacks.on_test_end({"loss": scores["nll"], **scores})
             if state.record(scores, self.plan):
-                state.weights[state.step] = checkpoints.weights_of(steps.model)
+                state.weights[state.step] = checkpoints.get_weights(steps.model)
             state.weights = {step: state.weights[step] for _, step in state.best}
         total, count = state.losses
         self._logs = {"step": state.step, "learning_rate": steps.learning_rate(), "val_loss": scores["nll"]}
@@ -215,7 +215,7 @@ class _Loop:
         # Every process takes a snapshot, because each may hold a part of a weight.
         arrays = checkpoints.snapshot(self.steps.model, self.steps.optimizer, self.state.progress(), self.state.weights)
         if devices.leads():
-            self._writer.begin(functools.partial(_write, self.directory, arrays, self.plan.carried))
+            self._writer.begin(functools.partial(_write, self.directory, arrays, self.plan.extra_files))
         self._saved = self.state.step, len(self.state.history)
         self._window = _Window()
 
@@ -252,9 +252,9 @@ class _Window:
         return {"mean_loss": loss, "tokens_per_second": self._tokens / seconds}, losses, seconds
 
 
-def _write(directory, arrays, carried):
+def _write(directory, arrays, extra_files):
     """Write a checkpoint with files of the run; at any time there are two that are whole, if there were two."""
-    files = (directory / name for name in carried)
+    files = (directory / name for name in extra_files)
     arrays |= {f"run/{file.name}": np.frombuffer(file.read_bytes(), "uint8") for file in files if file.is_file()}
     path = checkpoint_path(directory)
     upcoming = path.with_name("next.npz")

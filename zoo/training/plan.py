@@ -20,7 +20,7 @@ class TrainingPlan:
         monitor: the score that decides which weights are better: "nll", "accuracy", or "wer" or "entity_f1", where
             `fit` is given a `score` that measures it.
         prefetch: how many batches a thread prepares ahead; with 0 each is prepared when its step begins.
-        carried: names of files in the run directory; each checkpoint also holds those that exist.
+        extra_files: names of files in the run directory; each checkpoint also holds those that exist.
 
     Raises:
         ValueError: a number is too small, or the monitor is unknown.
@@ -34,7 +34,7 @@ class TrainingPlan:
     log_every: int = 50
     monitor: str = "nll"
     prefetch: int = 1
-    carried: tuple = ("metrics.csv",)
+    extra_files: tuple = ("metrics.csv",)
 
     def __post_init__(self):
         if self.monitor not in MONITORS:
@@ -55,7 +55,7 @@ class TrainingState:
     """The progress of a training apart from the variables; all but `weights` is stored as JSON in the checkpoint.
 
     `best` lists `(loss, step)` of the weights that are kept, the best first; the loss is the nll or the share of
-    errors, depending on `TrainingPlan.monitor`. `weights` has them by step (`zoo.training.checkpoints.weights_of`).
+    errors, depending on `TrainingPlan.monitor`. `weights` has them by step (`zoo.training.checkpoints.get_weights`).
     `history` lists the validations. `losses` is the sum and the number of the training losses since the last one.
     """
 

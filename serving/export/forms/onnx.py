@@ -8,7 +8,7 @@ import numpy as np
 from serving.export.forms.base import Form
 from serving.export.sizes import WEIGHTS
 from serving.lazy import later
-from serving.runtime.manifest_format import FORMAT, int8_name, weights_of
+from serving.runtime.manifest_format import FORMAT, int8_name, weight_files
 from serving.runtime.sessions import OLDEST, graph_file, open_graph, version_numbers
 
 calibrating = later("serving.export.calibration")
@@ -108,7 +108,7 @@ class Onnx(Form):
 
     @classmethod
     def published_files(cls, manifest, graphs):
-        return [*graphs, *(file for graph in graphs for file in weights_of(manifest, graph))]
+        return [*graphs, *(file for graph in graphs for file in weight_files(manifest, graph))]
 
     @classmethod
     def holds(cls, signature, manifest):

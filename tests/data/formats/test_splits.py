@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.data.formats import write
-from zoo.data.formats import Examples, card, duplicates, filtered, read, split_by_hash, without
+from zoo.data.formats import Examples, card, duplicates, filter_by_length, read, split_by_hash, without
 from zoo.data.formats.splits import place_in_split
 
 MANY = Examples("labelled", [f"text {number}" for number in range(2000)], [str(number % 3) for number in range(2000)])
@@ -88,15 +88,15 @@ def test_fewer_inputs_than_parts():
 
 
 def test_filters_count_what_they_drop():
-    kept, counts = filtered(PAIRS, shortest=2, longest=3)
+    kept, counts = filter_by_length(PAIRS, shortest=2, longest=3)
     assert kept.inputs == ["e f"]
     assert counts == {"read": 5, "kept": 1, "too short": 3, "too long": 1, "unequal lengths": 0}
-    kept, counts = filtered(PAIRS, ratio=2)
+    kept, counts = filter_by_length(PAIRS, ratio=2)
     assert kept.inputs == ["a b", "a b c d", "x  y", "e f"] and counts["unequal lengths"] == 1
-    kept, counts = filtered(PAIRS, longest=3, unit="characters")
+    kept, counts = filter_by_length(PAIRS, longest=3, unit="characters")
     assert kept.inputs == ["a b", "e f"] and counts["too long"] == 3
     compared = Examples("compared", [("a b", "c"), ("d", "e f g")], ["1", "0"])
-    assert filtered(compared, longest=2)[0].inputs == [("a b", "c")]
+    assert filter_by_length(compared, longest=2)[0].inputs == [("a b", "c")]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_filters_count_what_they_drop():
 )
 def test_filters_that_make_no_sense(examples, settings, expected):
     with pytest.raises(ValueError, match=expected):
-        filtered(examples, **settings)
+        filter_by_length(examples, **settings)
 
 
 def test_duplicates_are_told_with_their_places(tmp_path):

@@ -62,11 +62,11 @@ def test_too_many_calls_at_once_are_asked_again():
     own.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("inference.GRPCInferenceService", table),))
     port = own.add_insecure_port("127.0.0.1:0")
     own.start()
-    first = threading.Thread(target=lambda: Client(f"grpc://127.0.0.1:{port}", "a").described)
+    first = threading.Thread(target=lambda: Client(f"grpc://127.0.0.1:{port}", "a").metadata)
     first.start()
     assert entered.wait(5)
     with pytest.raises(UnavailableError, match="Concurrent RPC limit.*tried 2 times"):
-        Client(f"grpc://127.0.0.1:{port}", "a", tries=2).described  # noqa: B018
+        Client(f"grpc://127.0.0.1:{port}", "a", tries=2).metadata  # noqa: B018
     free.set()
     first.join(5)
     own.stop(None)
@@ -95,7 +95,7 @@ def test_nothing_else_is_asked_again(fake, servers, scheme, fault, error):
 
 def test_one_part_of_a_list_that_fails_fails_the_list(fake, servers, scheme):
     client = Client(servers.url(scheme), "generate", batch=2)
-    client.described  # noqa: B018
+    client.metadata  # noqa: B018
     fake.script[:] = [None, *faults(scheme, [BAD])]
     with pytest.raises(RefusedError):
         client.run(["a", "b", "c", "d"] * 4)
@@ -105,7 +105,7 @@ def test_one_part_of_a_list_that_fails_fails_the_list(fake, servers, scheme):
 @pytest.mark.release(but=2)
 def test_an_answer_that_is_late(fake, servers, scheme):
     client = Client(servers.url(scheme), "generate", timeout=0.3)
-    client.described  # noqa: B018
+    client.metadata  # noqa: B018
     fake.script[:] = [slowly(1.0)]
     begun = time.monotonic()
     with pytest.raises(DeadlineError):
@@ -151,7 +151,7 @@ def body(content, status=200, headers=()):
 @pytest.mark.slow
 def test_a_dripping_answer_has_the_same_deadline(fake, servers):
     client = Client(servers.url("http"), "generate", timeout=0.4)
-    client.described  # noqa: B018
+    client.metadata  # noqa: B018
     fake.script[:] = [drip]
     begun = time.monotonic()
     with pytest.raises(DeadlineError, match="did not answer within 0.4 seconds"):
@@ -178,7 +178,7 @@ def test_connections_that_break_are_made_again(fake, servers, fault):
 @pytest.mark.parametrize("scheme", ["http", "tfs+http"])
 def test_nonsense_is_told(fake, servers, scheme, content):
     client = Client(servers.url(scheme), "generate")
-    client.described  # noqa: B018
+    client.metadata  # noqa: B018
     fake.script[:] = [body(content)]
     with pytest.raises(AnswerError):
         client.run(["abc"])
@@ -196,7 +196,7 @@ def too_much():
 
 def test_one_value_does_not_stand_for_a_whole_memory(servers, monkeypatch):
     client = Client(servers.url("tfs+grpc"), "generate")
-    client.described  # noqa: B018
+    client.metadata  # noqa: B018
     monkeypatch.setattr(client._protocol.transport, "call", lambda *_: too_much())
     with pytest.raises(AnswerError, match="1 values in a tensor of shape"):
         client.run(["abc"])

@@ -65,7 +65,7 @@ def test_pairs_that_are_none_are_refused():
 
 
 def test_a_shortlist_has_the_frequent_ids_and_survives_its_file(tmp_path):
-    found = Shortlist.estimated(SOURCES, TARGETS, (9, 17), width=3, frequent=2)
+    found = Shortlist.from_pairs(SOURCES, TARGETS, (9, 17), width=3, frequent=2)
     assert found.always.tolist() == [11, 13] and found.table.shape == (9, 3)
     assert set(found.table[4].tolist()) <= {11, 12, 13, EOS} and found.table[EOS, 0] in (EOS, 11, 13)
     found.save(tmp_path / "a.npz")
@@ -81,4 +81,4 @@ def test_a_shortlist_has_the_frequent_ids_and_survives_its_file(tmp_path):
 
 def test_a_width_of_nothing_is_refused():
     with pytest.raises(ValueError, match="a width of at least 1"):
-        Shortlist.estimated(SOURCES, TARGETS, (9, 17), width=0)
+        Shortlist.from_pairs(SOURCES, TARGETS, (9, 17), width=0)

@@ -106,7 +106,7 @@ class Running:
     def _read(self):
         for line in self.process.stderr:
             with self.changed:
-                self.events.append(json.loads(line) if line.startswith("{") else {"event": "text", "said": line})
+                self.events.append(json.loads(line) if line.startswith("{") else {"event": "text", "message": line})
                 self.changed.notify_all()
         with self.changed:
             self.events.append({"event": "end"})

@@ -32,7 +32,7 @@ def test_a_task_that_fails_unseen(lines):
 
     asyncio.run(live())
     (told,) = lines()
-    assert told["said"] == "Task exception was never retrieved" and told["error"] == "ValueError"
+    assert told["log_message"] == "Task exception was never retrieved" and told["error"] == "ValueError"
     assert "secret" not in json.dumps(told)
 
 
@@ -43,9 +43,9 @@ def test_a_callback_that_fails(lines):
 
     asyncio.run(live())
     (told,) = lines()
-    assert told["said"] == "Exception in callback int" and "secret" not in json.dumps(told)
+    assert told["log_message"] == "Exception in callback int" and "secret" not in json.dumps(told)
 
 
 def test_a_long_message_is_cut(lines):
     logging.getLogger("asyncio").warning("x" * 500)
-    assert lines()[0]["said"] == "x" * 200 and lines()[0]["level"] == "warning"
+    assert lines()[0]["log_message"] == "x" * 200 and lines()[0]["level"] == "warning"

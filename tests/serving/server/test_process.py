@@ -158,7 +158,7 @@ def test_a_signal_ends_a_server_that_loads_a_new_version(tmp_path):
     echo.write(tmp_path / "echo" / "1")
     with echo.serving(tmp_path / "echo", "--version-poll", 0.1, before=SLOW) as running:
         appear(tmp_path / "echo" / "2", lambda folder: shutil.copytree(tmp_path / "echo" / "1", folder))
-        assert running.event("text")["said"] == "loading\n"
+        assert running.event("text")["message"] == "loading\n"
         assert running.end(seconds=15) == 0 and running.event("stopped")["open"] == 0
 
 

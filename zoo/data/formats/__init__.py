@@ -5,7 +5,7 @@ Python's own library and NumPy read all but Hugging Face's datasets; `docs/data.
 
 from zoo.data.formats.card import card
 from zoo.data.formats.examples import Examples
-from zoo.data.formats.filters import duplicates, filtered, without
+from zoo.data.formats.filters import duplicates, filter_by_length, without
 from zoo.data.formats.reading import Detected, detect, read
 from zoo.data.formats.splits import split_by_hash
 
@@ -15,7 +15,7 @@ __all__ = [
     "card",
     "detect",
     "duplicates",
-    "filtered",
+    "filter_by_length",
     "read",
     "split_by_hash",
     "without",

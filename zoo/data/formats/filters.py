@@ -16,7 +16,7 @@ def words_of(text: str, kind: str = "") -> list[str]:
     return text.split(" ") if kind == "tagged" else text.split()
 
 
-def filtered(
+def filter_by_length(
     examples: Examples, shortest: int = 0, longest: int | None = None, ratio: float | None = None, unit: str = "words"
 ) -> tuple[Examples, dict[str, int]]:
     """(the examples that stay, how many there were, stayed, and went for which reason).

@@ -41,7 +41,7 @@ def examples(table, kind, split, place=None, train_examples=None):
         part = formats.split_by_hash(part, **{"valid": 0.0, "test": 0.0} | shares)[split]
     if split == "train" and kind != "running":
         longest, ratio = table.longest or None, table.ratio or None
-        part, counts = formats.filtered(part, shortest=table.shortest, longest=longest, ratio=ratio)
+        part, counts = formats.filter_by_length(part, shortest=table.shortest, longest=longest, ratio=ratio)
         left_out = [f"{count:,} {why}" for why, count in counts.items() if count and why not in ("read", "kept")]
         if left_out:
             part = dataclasses.replace(part, notes=(*part.notes, f"left out: {', '.join(left_out)}"))

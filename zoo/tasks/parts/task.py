@@ -223,12 +223,12 @@ class Task(ABC):
         """
 
     @abstractmethod
-    def scored_by(self, recipe, references):
+    def choose_scoring(self, recipe, references):
         """(the name of its scores in `zoo.scores.TASKS`, a dict of their options)."""
 
     def score(self, recipe, outputs, references):
         """The scores of outputs, see `zoo.scores`."""
-        name, options = self.scored_by(recipe, references)
+        name, options = self.choose_scoring(recipe, references)
         return getattr(scoring, name)(outputs, references, **options)
 
     def lengths(self, recipe, inputs):
