@@ -47,6 +47,7 @@ def write(path, recipe, evaluation, title, most):
     worst, wrong = evaluations.mistakes(recipe, evaluation, most)
     rows, suffix = worst["rows"], Path(path).suffix.lower()
     kind = f"{len(rows):,} of {len(wrong):,} {'pieces' if recipe.data.windows else 'wrong answers'}, the worst first"
+    kind = kind if rows else "no answer is wrong"
     if suffix == ".jsonl":
         text = "".join(f"{json_text(row)}\n" for row in rows)
     elif suffix == ".json":
@@ -77,9 +78,10 @@ def _words(value):
 
 
 def _page(title, kind, figures, worst):
-    columns = list(worst["rows"][0]) if worst["rows"] else []
+    rows = worst["rows"]
+    columns = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
     heads = "".join(f"<th><button>{in_html(name.replace('_', ' '))}</button></th>" for name in columns)
-    body = "".join(f"<tr>{''.join(map(_cell, row.values()))}</tr>\n" for row in worst["rows"])
+    body = "".join(f"<tr>{''.join(_cell(row[name]) for name in columns)}</tr>\n" for row in rows)
     pairs = "".join(
         f"<li>{in_html('{reference} taken for {answer}: {count:,} of {of:,}'.format(**pair))}</li>"
         for pair in worst.get("confused", ())[:PAIRS]

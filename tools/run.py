@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from serving.corpus.forms import is_parquet
-from serving.corpus.lines import OPENERS, Block, readable
+from serving.corpus.lines import OPENERS, Block, check_kind, readable
 from serving.corpus.rows import Rows
 from serving.kinds import KINDS
 from serving.kinds.tag import RULES
@@ -16,6 +16,10 @@ from . import answers, attention_map, figures, run_corpus, run_server, shared
 CHUNK = 256  # lines that are read before they are answered, unless they come from a terminal
 CHUNK_BYTES = 1 << 20  # a chunk also ends with the first line beyond this size
 DRAWN = ("temperature", "top_k", "top_p", "seed")
+_HINTS = {  # what the reasons of lines without an answer hold -> how they get one
+    ", at most ": "with --overlong truncate, a part of a long text is read",
+    "not UTF-8": "convert what is not UTF-8, for example with iconv",
+}
 
 EPILOG = """examples:
   seqzoo run dates "3. März 2021"
@@ -184,20 +188,19 @@ def _answer_all(runtime, args, options):
     unit, blocks = _read_blocks(args)
     show = answers.record if args.json else answers.line
     several = args.n_best or len(args.texts) == 1  # whether an answer may have several lines
-    kind, done, refused, overlong = KINDS[runtime.kind], 0, 0, 0
+    kind, done, errors = KINDS[runtime.kind], 0, []
     ask = run_corpus.make_ask(runtime, options, lambda number, result: run_corpus.report(unit, number, result))
     for block in blocks:
         for number, (text, result) in enumerate(zip(block.texts, ask(block), strict=True), block.number + 1):
             line = show(kind, number, text, result, args.n_best)
             print(line if args.json else answers.escape_breaks(line, "\t\r\n" if several else "\t"))
-            refused += result.error is not None
-            overlong += ", at most " in (result.error or "")
+            errors += [result.error] if result.error is not None else []
         sys.stdout.flush()
         done += len(block.texts)
-    if refused:
-        mend = "; with --overlong truncate, a part of a long text is read" if overlong and not args.server else ""
-        print(f"seqzoo run: {refused} of {done} texts are not answered{mend}", file=sys.stderr)
-    return done, refused
+    if errors:
+        hints = [hint for mark, hint in _HINTS.items() if any(mark in each for each in errors) and not args.server]
+        print("; ".join([f"seqzoo run: {len(errors)} of {done} texts are not answered", *hints]), file=sys.stderr)
+    return done, len(errors)
 
 
 def _read_blocks(args):
@@ -214,17 +217,19 @@ def _read_lines(path):
     if not path:
         if sys.stdin is None:  # it is closed
             return
-        yield from _read_chunks(sys.stdin.buffer, 1 if sys.stdin.isatty() else CHUNK)
+        yield from _read_chunks("standard input", sys.stdin.buffer, 1 if sys.stdin.isatty() else CHUNK)
         return
     with readable(path), OPENERS.get(Path(path).suffix.lower(), open)(path, "rb") as file:
-        yield from _read_chunks(file, CHUNK)
+        yield from _read_chunks(path, file, CHUNK)
 
 
-def _read_chunks(file, size):
+def _read_chunks(name, file, size):
     """`Block`s of at most `size` lines. Only a newline ends a line. A byte that is not UTF-8 becomes a lone surrogate,
     for which only its own line is refused."""
     chunk, size_read, done, encoding = [], 0, 0, "utf-8-sig"
     for line in file:
+        if not done and not chunk:
+            check_kind(name, line)
         chunk.append(line.decode(encoding, "surrogateescape").rstrip("\r\n"))
         size_read, encoding = size_read + len(line), "utf-8"
         if len(chunk) == size or size_read > CHUNK_BYTES:

@@ -21,6 +21,8 @@ MAGIC = {  # how files begin that are no plain text -> what they are
     b"PAR1": "a Parquet file: let its name end in .parquet",
     b"\xff\xfe": "encoded in UTF-16: convert it to UTF-8",
     b"\xfe\xff": "encoded in UTF-16: convert it to UTF-8",
+    b"PK\x03\x04": "a zip archive or an Office document: save it as plain text",
+    b"%PDF": "a PDF: save its text as a .txt file",
 }
 OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 BROKEN = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
@@ -66,7 +68,8 @@ class Lines:
         with readable(path):
             self.stamp = stamp(path)
             if self._opener is open:
-                _check_kind(path)
+                with open(path, "rb") as file:
+                    check_kind(path, file.read(8))
             with open(path, "rb") as file:
                 self.identity = {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": file.seek(0, 2)}
             self.size = self.identity["bytes"] if self._opener is open else self._decompressed_size()
@@ -137,9 +140,8 @@ def _read_line(file):
     return line, length, length <= len(line) + piece.endswith(b"\n") * (not line.endswith(b"\n"))
 
 
-def _check_kind(path):
-    with open(path, "rb") as file:
-        beginning = file.read(8)
+def check_kind(path, beginning):
+    """Refuse what is no text, by its first bytes."""
     for magic, kind in MAGIC.items():
         if beginning.startswith(magic):
             raise ValueError(f"{path} is {kind}. Expected lines of text, plain or compressed with gzip or xz.")

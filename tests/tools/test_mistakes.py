@@ -61,6 +61,17 @@ def test_whatever_the_data_hold_is_text_in_every_file(suffix, tmp_path):
         assert "'=HYPERLINK" in path.read_text()
 
 
+def test_a_page_has_no_empty_column_and_says_where_nothing_is_wrong(tmp_path):
+    one, right = labelled(["a", "b"], ["a", "b"], [0.9, 0.8])
+    path = tmp_path / "worst.html"
+    assert mistakes.write(path, one, right, "", 3) == f"{path}: no answer is wrong"
+    assert "<h2>no answer is wrong</h2>" in path.read_text()
+    rated = Evaluation({}, ["1.5", "2"], ["text 1", "text 2"], ["1", "3"])
+    mistakes.write(path, recipe(task="rate"), rated, "", 3)
+    heads = re.findall("<th><button>(.*?)<", path.read_text())
+    assert heads == ["example", "input", "answer", "reference", "error"], "a number has no confidence"
+
+
 @pytest.mark.release(but=("classify", "tag"))
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["classify", *(task for task in runs.SETTINGS if task != "classify")])

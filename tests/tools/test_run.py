@@ -1,3 +1,4 @@
+import gzip
 import io
 import itertools
 import json
@@ -48,6 +49,25 @@ def test_standard_input_line_by_line(artefact, capsys, monkeypatch):
     feed(monkeypatch, b"\xef\xbb\xbfabc\r\n\nb\x0b\xe2\x80\xa82\ngh")
     assert call(artefact, "--beam", 1) == 0
     assert capsys.readouterr().out == "abc\n\nb 2\ngh\n"
+
+
+@pytest.mark.parametrize(
+    "content", ["a\nb\n".encode("utf-16"), gzip.compress(b"a\nb\n"), b"PK\x03\x04\nb\n", b"%PDF-1.7\n"]
+)
+def test_what_is_no_text_is_refused_as_a_whole(artefact, content, capsys, monkeypatch, tmp_path):
+    """Lines of UTF-16 were answered, each character with a NUL behind it."""
+    (tmp_path / "a.txt").write_bytes(content)
+    feed(monkeypatch, content)
+    for arguments, name in (([], "standard input"), (["--file", tmp_path / "a.txt"], "a.txt")):
+        assert call(artefact, *arguments) == 2
+        told = capsys.readouterr()
+        assert f"{name} is " in told.err and "Expected lines of text" in told.err and not told.out
+
+
+def test_lines_of_another_encoding_are_told_what_to_do(artefact, capsys, monkeypatch):
+    feed(monkeypatch, "März\nMai\n".encode("cp1252"))
+    assert call(artefact) == 1
+    assert "1 of 2 texts are not answered; convert what is not UTF-8, for example with iconv" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name, said", [("stdin", "standard input holds no line"), ("stdout", "output is closed")])
@@ -189,7 +209,8 @@ def test_a_bad_line_costs_itself_alone(artefact, others, capsys, monkeypatch):
         "seqzoo run: line 3 is not answered: 1502 tokens, at most 1024",
         "seqzoo run: line 5 is not answered: not UTF-8: the byte 0xed at character 1",
         "seqzoo run: line 7 is not answered: 1048576 characters, at most 16384",
-        "seqzoo run: 4 of 8 texts are not answered; with --overlong truncate, a part of a long text is read",
+        "seqzoo run: 4 of 8 texts are not answered; with --overlong truncate, a part of a long text is read; convert "
+        "what is not UTF-8, for example with iconv",
     ]
     feed(monkeypatch, b"abc\na\xffb\n")
     assert call(artefact) == 1

@@ -75,8 +75,9 @@ def draw_confusion(outputs, references, labels=None, title=""):
 
 
 def _draw_matrix(names, counts):
-    size = len(names)
-    figure, axes = _new_figure(2.6 + 0.42 * size, 1.9 + 0.36 * size)
+    size, longest = len(names), max(map(len, names))
+    room = 0.08 * longest  # inches that the names take
+    figure, axes = _new_figure(2.6 + 0.42 * max(size, 3) + room, 1.9 + 0.36 * max(size, 3) + room * (longest > 3))
     shares = 100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     # By the square root, or a good classifier's errors would all be white.
     shade = colors.PowerNorm(0.5, 0, 100)
@@ -86,13 +87,13 @@ def _draw_matrix(names, counts):
         text = f"{number:,}" if number < 10_000 else f"{number / 1000:,.0f}k"
         color = "white" if shade(shares[row, column]) > 0.5 else INK
         axes.text(column, row, text, ha="center", va="center", fontsize=7 if size > 9 else 9, color=color)
-    axes.set_xticks(range(size), names, rotation=90 if max(map(len, names)) > 3 else 0, fontsize=9)
+    axes.set_xticks(range(size), names, rotation=90 if longest > 3 else 0, fontsize=9)
     axes.set_yticks(range(size), names, fontsize=9)
     axes.set_xlabel("output")
     axes.set_ylabel("reference")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    bar = figure.colorbar(image, ax=axes, ticks=[0, 1, 5, 10, 25, 50, 75, 100], fraction=0.05, pad=0.02)
+    bar = figure.colorbar(image, ax=axes, ticks=[0, 5, 25, 50, 100], fraction=0.05, pad=0.02)
     bar.set_label("share of the row, %", fontsize=9)
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
