@@ -12,6 +12,7 @@ from zoo import recipes, runs
 from zoo.core.storage import json_text, one_writer, write_json, write_text
 from zoo.data.formats.unknown import say_unknown
 from zoo.recipes import evaluations, files
+from zoo.recipes.folder import MANIFEST
 from zoo.scores.entities import describe_rules
 from zoo.scores.plots import format_score, score_name
 from zoo.settings.training import Search
@@ -29,6 +30,7 @@ COUNTS = (
     "labels",
     "several_answers",
     "out_of_scope",
+    "in_training",
     "cut",
     "characters",
     "bytes",
@@ -95,11 +97,12 @@ def main(args):
         flags = " and ".join(option for option, value in options.items() if value)
         raise ValueError(f"--record is for scores of the recipe's own whole test set; received {flags}. Leave one out.")
     recipes.check_data(recipe, (split,), args.data)
-    with one_writer(args.run, reading=bool(args.ensemble)):
-        return _evaluate(args, recipe, split, other)
+    sealed = Path(args.run, MANIFEST).is_file()  # an artefact, whose manifest lists its files
+    with one_writer(args.run, reading=bool(args.ensemble) or sealed):
+        return _evaluate(args, recipe, split, other, sealed)
 
 
-def _evaluate(args, recipe, split, other):
+def _evaluate(args, recipe, split, other, sealed):
     run = runs.open_run(args.run, *args.ensemble)
     run = dataclasses.replace(run, recipe=recipe) if args.set else run
     start = time.monotonic()
@@ -117,8 +120,9 @@ def _evaluate(args, recipe, split, other):
     if args.mistakes:
         on = f"{split} of {other['data']}" if "data" in other else split
         _log(mistakes.write(args.mistakes, recipe, evaluation, f"Mistakes of {recipe.name}, {on}", args.worst))
-    if args.ensemble:
-        print(json_text(scores) if args.json else _table(f"{1 + len(args.ensemble)} runs of {recipe.name}", scores))
+    if args.ensemble or sealed:
+        name = f"{1 + len(args.ensemble)} runs of {recipe.name}" if args.ensemble else recipe.name
+        print(json_text(scores) if args.json else _table(name, scores))
         return 0
     directory = Path(args.run)
     name = evaluations.name_split(split, other.get("data"))
@@ -203,7 +207,8 @@ def _table(name, scores):
         for key in scores
         if f"{key}_interval" in scores
     ]
-    lines = [f"{name}, {scores['split']}{beam}", *(f"  {line}" for line in aligned(rows, right=[1]))]
+    on = f" of {scores['data']}" if "data" in scores else ""
+    lines = [f"{name}, {scores['split']}{on}{beam}", *(f"  {line}" for line in aligned(rows, right=[1]))]
     return "\n".join([*lines, *_by_length(scores), *_remarks(scores)])
 
 

@@ -100,7 +100,7 @@ The recipe that made it is `recipe.toml`; every file's SHA-256 is in `{MANIFEST}
 def write_elsewhere(scores):
     """The scores of other examples than the recipe's own test set as Markdown; "" where there are none."""
     rows = [
-        f"| {in_markdown(name)} | {own['count']:,} | {score_name(key)} | {format_score(key, own[key])} | "
+        f"| {in_markdown(name)} | {_count(own)} | {score_name(key)} | {format_score(key, own[key])} | "
         f"{' to '.join(format_score(key, end) for end in own[f'{key}_interval'])} |\n"
         for name, own in scores.get("elsewhere", {}).items()
         for key in own
@@ -110,6 +110,11 @@ def write_elsewhere(scores):
         return ""
     head = "| examples | how many | score | value | 95 % interval |\n|---|---|---|---|---|\n"
     return f"## On other examples\n\nOf the Keras model in float32.\n\n{head}{''.join(rows)}\n"
+
+
+def _count(scores):
+    learnt = scores.get("in_training")
+    return f"{scores['count']:,}" + (f", {learnt:,} of them in the training" if learnt else "")
 
 
 def _sensitivity(parity):

@@ -9,6 +9,7 @@ from tests.shared import mostly_at_releases
 from tests.tasks.runs import SETTINGS, TEXTS
 from tools import cli
 from zoo import recipes, runs
+from zoo.recipes.card import find_learnt
 from zoo.tasks import TASKS
 
 LABELS = ("water", "fire", "air")
@@ -81,6 +82,19 @@ def test_paths_are_seen_from_the_folder_that_is_given(here, monkeypatch):
 def test_other_examples_may_be_scored(here):
     other = write_csv(here / "other.csv", [("something", "earth"), ("else", "air")])
     assert recipes.read(recipe(train="x.csv"), "test", other) == (["something", "else"], ["earth", "air"])
+
+
+def test_examples_that_the_training_had_are_counted(here):
+    """The whole file that a run had learnt from was scored as other examples, without a word."""
+    one, rows = recipe(train="x.csv", test_share=0.2), labelled()
+    other = one.job.examples(one, "test", write_csv(here / "other.csv", [*rows, ("new", "air")]))
+    learnt = len(recipes.read(one, "train")[0])
+    found, (note,) = find_learnt(one, other)
+    assert found == {"in_training": learnt} and 0 < learnt < 60
+    assert note.startswith(f"{learnt} inputs of these examples and of the training are the same")
+    assert find_learnt(one, other.take([60])) == ({"in_training": 0}, [])
+    (here / "x.csv").unlink()
+    assert find_learnt(one, other) == ({}, [])
 
 
 def test_other_examples_in_another_format_are_refused_with_what_to_say(here):

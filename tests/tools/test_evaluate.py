@@ -35,6 +35,13 @@ def test_scores_without_a_value_are_null_in_every_file(run, capsys):
     assert (run / "test.hypotheses.txt").read_text() == "x\ny\n"
 
 
+def test_an_artefact_is_scored_and_stays_as_it_is(run, capsys):
+    """Its manifest did not list the files that were written beside it."""
+    (run / "manifest.json").write_text("{}")
+    assert cli.main(["evaluate", str(run), "--split", "test"]) == 0
+    assert "count" in capsys.readouterr().out and [each.name for each in run.iterdir()] == ["manifest.json"]
+
+
 @pytest.mark.parametrize("part", [["--limit", "2"], ["--data", "others.tsv"]])
 def test_scores_of_other_examples_say_so_and_are_not_the_artefacts(part, run, monkeypatch, capsys):
     own = recipe(data={"corpus": "files", "train": "own.tsv"})

@@ -11,13 +11,25 @@ FEW = 3  # places that a note names
 def describe(splits, own):
     """(the card of `zoo.data.formats.card`, lines to print) of `{split: Examples}` of `[data]`."""
     card, lines = formats.card(splits, own.licence, own.rules_off), [*say_rules_off(own), *describe_omissions(splits)]
-    for where, duplicates in card["duplicates"].items():
-        if duplicates["count"]:
-            places = f", such as {'; '.join(duplicates['first'][:FEW])}" if duplicates["first"] else ""
-            lines.append(
-                f"{duplicates['count']:,} inputs of {where} are the same ({100 * duplicates['share']:.1f} %){places}"
-            )
+    lines += [_say_duplicates(where, found) for where, found in card["duplicates"].items() if found["count"]]
     return card, lines
+
+
+def find_learnt(recipe, examples):
+    """({"in_training": how many of `Examples` have an input of the training}, notes), if its files can be read."""
+    if examples.kind == "running" or "hf://" in str(recipe.data.train):  # which would be fetched
+        return {}, []
+    try:
+        found = formats.duplicates(recipe.job.examples(recipe, "train"), examples)
+    except ValueError:  # they are no longer there
+        return {}, []
+    note = f"{_say_duplicates('these examples and of the training', found)}: what was learnt flatters the scores"
+    return {"in_training": found["count"]}, [note] * (found["count"] > 0)
+
+
+def _say_duplicates(where, found):
+    places = f", such as {'; '.join(found['first'][:FEW])}" if found["first"] else ""
+    return f"{found['count']:,} inputs of {where} are the same ({100 * found['share']:.1f} %){places}"
 
 
 def say_rules_off(own):

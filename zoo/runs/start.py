@@ -7,7 +7,7 @@ from pathlib import Path
 from zoo.core import devices as many
 from zoo.core.later import later
 from zoo.core.storage import one_writer
-from zoo.recipes.card import say_rules_off
+from zoo.recipes.card import find_learnt, say_rules_off
 from zoo.recipes.checkpoint import check_checkpoint
 from zoo.recipes.folder import check_ensemble, check_run, check_unchanged, claim, resolve_initial
 from zoo.recipes.recipe import check_data
@@ -114,6 +114,12 @@ def evaluation(run, split, directory=None, *, beams=None, limit=None, progress=N
     examples = job.mend_labels(run.recipe, job.examples(run.recipe, split, directory), run.labels)
     for note in [*say_rules_off(run.recipe.data), *(f"{split}: {note}" for note in examples.notes)] if log else ():
         log(note)
+    learnt, notes = {}, []
+    if run.directory and corpora.replaces_files(run.recipe, directory):
+        learnt, notes = find_learnt(check_run(run.directory), examples.take(range(len(examples))[:limit]))
+    for note in notes if log else ():
+        log(note)
     inputs, answers = job.inputs_and_answers(examples)
     limited = ([inputs[0][:limit]], answers) if run.recipe.data.windows else (inputs[:limit], answers[:limit])
-    return job.evaluate(run, limited, beams=beams, progress=progress)
+    found = job.evaluate(run, limited, beams=beams, progress=progress)
+    return found._replace(scores=found.scores | learnt)
