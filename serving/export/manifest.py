@@ -73,7 +73,7 @@ def write_card(kind, directory, version, parity, int8=None, strings=None, usual=
     """Write `card.md`: the scores, the parity, the effects of int8, and how to use the artefact."""
     settings = kind.settings
     single = {name: value for name, value in settings.scores.items() if not isinstance(value, dict | list)}
-    scores = "\n".join(f"- {name}: {value}" for name, value in single.items()) or "- not measured"
+    scores = "\n".join(f"- {_score(name, settings.scores)}" for name in single) or "- not measured"
     card = f"""# {settings.name}, version {version}
 
 {settings.task}; {type(kind.model).__name__} with {kind.model.count_params():,} parameters.
@@ -101,7 +101,7 @@ def write_elsewhere(scores):
     """The scores of other examples than the recipe's own test set as Markdown; "" where there are none."""
     rows = [
         f"| {in_markdown(name)} | {_count(own)} | {score_name(key)} | {format_score(key, own[key])} | "
-        f"{' to '.join(format_score(key, end) for end in own[f'{key}_interval'])} |\n"
+        f"{_interval(key, own)} |\n"
         for name, own in scores.get("elsewhere", {}).items()
         for key in own
         if f"{key}_interval" in own
@@ -110,6 +110,17 @@ def write_elsewhere(scores):
         return ""
     head = "| examples | how many | score | value | 95 % interval |\n|---|---|---|---|---|\n"
     return f"## On other examples\n\nOf the Keras model in float32.\n\n{head}{''.join(rows)}\n"
+
+
+def _score(name, scores):
+    """A fact of an evaluation, or a score with its interval."""
+    if f"{name}_interval" not in scores:
+        return f"{name.replace('_', ' ')}: {scores[name]}"
+    return f"{score_name(name)}: {format_score(name, scores[name])} (95 %: {_interval(name, scores)})"
+
+
+def _interval(name, scores):
+    return " to ".join(format_score(name, end) for end in scores[f"{name}_interval"])
 
 
 def _count(scores):

@@ -246,11 +246,13 @@ def test_the_card_says_what_int8_changes(artefacts):
 
 
 def test_the_card_shows_single_scores(tmp_path):
-    scores = {"bleu": 31.25, "by_length": [{"from": 1, "to": 5, "bleu": 20.0}], "training": {"steps": 3}}
+    scores = {"seconds": 1.5, "bleu": 31.2512, "bleu_interval": [29, 33.5]}
+    scores |= {"by_length": [{"from": 1, "to": 5, "bleu": 20.0}], "training": {"steps": 3}}
     kind = SimpleNamespace(
         settings=Settings("small", "translation", scores=scores),
         model=SimpleNamespace(count_params=lambda: 1234),
         bound=Bound(),
     )
     write_card(kind, tmp_path, 1, {"max_abs_diff": 1e-6, "tolerance": 1e-4})
-    assert "## Scores\n- bleu: 31.25\n\n## Parity" in (tmp_path / "card.md").read_text()
+    card = (tmp_path / "card.md").read_text()
+    assert "## Scores\n- seconds: 1.5\n- BLEU: 31.25 (95 %: 29.00 to 33.50)\n\n## Parity" in card
