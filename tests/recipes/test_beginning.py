@@ -1,5 +1,6 @@
 """`seqzoo new --from`: recipes that begin with a network of somebody else, tiny ones of random weights."""
 
+import dataclasses
 import json
 from hashlib import sha256
 
@@ -10,7 +11,7 @@ from tools.cli import main
 from zoo.hub.resolve import find
 from zoo.recipes import beginning
 from zoo.recipes.files import load
-from zoo.recipes.folder import resolve_initial
+from zoo.recipes.folder import find_initial, resolve_initial
 from zoo.recipes.proposal import propose
 
 NETWORKS = ROOT / "tests" / "pretrained" / "data"
@@ -46,6 +47,30 @@ def labelled(folder, task):
     path = folder / f"{task}.{'txt' if task == 'continue' else 'tsv'}"
     path.write_text("\n".join(rows) + "\n")
     return path
+
+
+@pytest.mark.parametrize(
+    ("word", "times", "said"),
+    [
+        ("ดีมาก", 1, "unknown to the vocabulary source.spm, and read alike"),
+        ("cat", 600, "100.0 % of the texts are longer than max_input_length = "),
+        ("cat", 1, None),
+    ],
+)
+def test_new_says_what_the_network_cannot_read(word, times, said, networks, tmp_path):
+    rows = [f"{f'{word} ' * (times + at)}\t{'ab'[at % 2]}" for at in range(20)]
+    (tmp_path / "texts.tsv").write_text("\n".join(rows) + "\n")
+    _, notes = propose("classify", [tmp_path / "texts.tsv"], "mine", network=networks["minilm"])
+    doubts = [note for note in notes if "longer" in note or "unknown" in note]
+    assert len(doubts) == (said is not None) and all(said in note for note in doubts)
+
+
+def test_weights_are_counted_as_they_are_stored(networks, tmp_path):
+    initial = find_initial(networks["minilm"])
+    for storage, size in (("float32", 4), ("float16", 2), ("int8", 1)):
+        (tmp_path / "manifest.json").write_text(json.dumps({"storage": storage}))
+        (tmp_path / "model.keras").write_bytes(bytes(1000 * size))
+        assert beginning._count_weights(dataclasses.replace(initial, directory=tmp_path)) == 1000
 
 
 @pytest.mark.release(but=("classify", "gpt2"))

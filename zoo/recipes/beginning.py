@@ -1,24 +1,28 @@
 """A recipe that begins with a network trained elsewhere: its sizes and vocabulary, and a short gentle training."""
 
+import json
 import os
 
 from zoo.hub.resolve import is_path
 from zoo.recipes.files import idle_settings
-from zoo.recipes.folder import OF_VOCABULARIES, find_initial
+from zoo.recipes.folder import MANIFEST, OF_VOCABULARIES, find_initial
 from zoo.recipes.recipe import allowed_tables, plain
 from zoo.settings import table
 from zoo.settings.slots import SLOTS
 from zoo.tasks import TASKS
+from zoo.text.kinds import load_tokenizer
+from zoo.text.special import UNK
 
 GENTLE, STRONG = 5e-5, 3e-4  # the bounds of the learning rate, for large and for small networks
 AT, FALLS = 10e6, 0.5  # 10 million weights have the largest rate, and four times as many weights half the rate
 PASSES = ((5_000, 4), (20_000, 3))  # (largest number of examples, passes over them)
 FEWEST_PASSES, FEWEST = 2, 150  # passes where there are more examples, and the fewest steps
 CHECKS = 10  # validations of a training
+LOOKED_AT, LONGEST, NOTABLE = 1_000, 20_000, 0.01  # texts, characters of one, and the share that is told
 SHOWN = ("units", "num_layers", "num_heads", "hidden_units", "dropout")  # written even where they are defaults
 
 
-def starter(task, network, own):
+def starter(task, network, own, texts=()):
     """The tables with which a training of `task` begins with a network.
 
     Args:
@@ -26,6 +30,7 @@ def starter(task, network, own):
         network: the folder of a run, as `seqzoo train` and `seqzoo import` write it, or of an artefact's version, or
             the name of a model in a hub. The recipe keeps a name with its version, which is the same on every machine.
         own: the starter of the task for the same data; its loss and the score of its validation are kept.
+        texts: for each vocabulary of the network, texts of the training, of which some are looked at.
 
     Returns:
         (settings, table by table; notes).
@@ -46,7 +51,7 @@ def starter(task, network, own):
     settings = _select_effective({"name": task, "task": task} | settings)
     if "words" in own.get("text", {}):  # a rule of the data, and not of the vocabulary
         settings["text"] = settings.get("text", {}) | {"words": own["text"]["words"]}
-    weights = initial.model.stat().st_size / 4
+    weights = _count_weights(initial)
     rate = min(STRONG, max(GENTLE, STRONG * (AT / weights) ** FALLS))
     training = {key: value for key, value in own.get("training", {}).items() if key in ("batch_size", "monitor")}
     training |= {
@@ -59,8 +64,32 @@ def starter(task, network, own):
         training["max_length"] = 0
     return settings | {"training": training}, [
         f"begins with {network} (task {initial.recipe.task}, about {weights / 1e6:,.1f} million weights), and keeps "
-        f"its vocabulary; a learning rate of {rate:.1g} for that size"
+        f"its vocabulary; a learning rate of {rate:.1g} for that size",
+        *_describe_texts(initial, settings.get("text", {}).get("max_input_length"), texts),
     ]
+
+
+def _count_weights(initial):
+    """About how many numbers the network has, by the size of its file and of a number in it."""
+    manifest = initial.directory / MANIFEST
+    storage = json.loads(manifest.read_text(encoding="utf-8")).get("storage") if manifest.is_file() else "float32"
+    return initial.model.stat().st_size / {"float16": 2, "int8": 1}.get(storage, 4)
+
+
+def _describe_texts(initial, most, texts):
+    """Notes of texts that the vocabularies do not know, or that are longer than `most` tokens."""
+    for path, own in zip(initial.tokenizers.values(), texts, strict=False):
+        part = [text[:LONGEST] for text in own[:: len(own) // LOOKED_AT + 1]]
+        ids = load_tokenizer(path).encode(part)
+        unknown = sum(each.count(UNK) for each in ids) / max(1, sum(map(len, ids)))
+        longer = sum(len(each) > most for each in ids) / len(ids) if most else 0
+        if unknown > NOTABLE:
+            yield (
+                f"{100 * unknown:.1f} % of the pieces of the texts are unknown to the vocabulary {path.name}, and read "
+                "alike: a network that knows their language or signs may do better"
+            )
+        if longer > NOTABLE:
+            yield f"{100 * longer:.1f} % of the texts are longer than max_input_length = {most}; the rest is not read"
 
 
 def steps(examples, batch_size):

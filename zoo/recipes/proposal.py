@@ -86,7 +86,8 @@ def propose(task, files, name, overrides=(), network=None):
         raise ValueError(job.init_needed)
     starter, network_notes = _starter(job, train, overrides), []
     if network is not None:
-        starter, network_notes = beginning.starter(task, network, starter)
+        texts = job.texts(train.inputs, train.answers)
+        starter, network_notes = beginning.starter(task, network, starter, texts)
     starter = merge_tables(sizes(job, starter, train, network), starter)
     settings = combine_settings([settings | {"data": data} | starter, overrides])
     parts = mend_labels(job, make(settings), _read_splits(settings, train))
