@@ -96,9 +96,9 @@ def draw_training(axes, runs):
                 f"the first one with `seqzoo train --resume`, or set validate_every to fewer steps."
             )
         steps, losses = ([float(row[name]) for row in rows] for name in ("step", "valid_nll"))
-        axes.plot(steps, losses, label=in_figure(run.name))
+        axes.plot(steps, losses, marker=".", label=in_figure(run.name))
     axes.set_xlabel("step")
-    axes.set_ylabel("validation loss, nats per token")
+    axes.set_ylabel("validation loss")  # of a rating it is a squared error
 
 
 def draw_confusion(runs, args):

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from tools import cli
-from tools.plot import draw_by_length, short_names
+from tools.plot import draw_by_length, draw_training, short_names
 from zoo import scores
 
 HEAD = "step,loss,learning_rate,tokens_per_second,valid_nll,valid_perplexity,valid_accuracy\n"
@@ -29,6 +29,13 @@ def test_what_was_measured_is_drawn(tmp_path, capsys, figure):
     out = tmp_path / "figures" / "x.png"
     assert cli.main(["plot", figure, runs[0], "--out", str(out), runs[1]]) == 0
     assert out.read_bytes().startswith(b"\x89PNG") and capsys.readouterr().out == f"{out}\n"
+
+
+def test_a_single_validation_is_a_mark(tmp_path):
+    """A line of one point is nothing to see."""
+    axes = Figure().add_subplot()
+    draw_training(axes, [Path(run_folder(tmp_path / "a", "1,,,,2.5,12,0.1\n"))])
+    assert axes.lines[0].get_marker() not in ("", "None")
 
 
 def test_two_metrics_do_not_share_an_axis(tmp_path, capsys):
