@@ -44,6 +44,11 @@ COMMANDS = {
 MODULES = {"import": "import_network"}  # of commands whose name is a word of Python
 # These import TensorFlow, or may.
 LOUD = ("import", "train", "evaluate", "export", "verify", "deploy", "reproduce", "hub publish", "hub card")
+FULL = "Free some space there, and try again."
+OCCUPIED = "A file lies where a folder is needed: choose another place, or remove it."
+CLOSED = "Choose another place, or change the rights of this one."
+MENDS = {errno.ENOSPC: FULL, errno.EDQUOT: FULL, errno.ENOTDIR: OCCUPIED, errno.EEXIST: OCCUPIED}
+MENDS |= dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), CLOSED)
 HYPHEN = "\0"  # before a text that begins with a hyphen; no argument of a process can hold this character
 EXTRAS = {  # the extra of this package that installs a module
     "keras": "tensorflow",
@@ -178,12 +183,10 @@ def _layout(message):
 
 
 def _describe(error):
-    """The message of an error: of the operating system's errors without their number, of a full disk with a remedy."""
+    """The message of an error: of the operating system's errors without their number, and with a remedy."""
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
-    mend = ". Free some space there, and try again." if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-    if isinstance(error, (NotADirectoryError, FileExistsError)):
-        mend = ". A file lies where a folder is needed: choose another place, or remove it."
+    mend = f". {MENDS[error.errno]}" if error.errno in MENDS else ""
     return f"{error.filename}: {error.strerror}{mend}" if error.filename else f"{error.strerror}{mend}"
 
 

@@ -1,6 +1,8 @@
 """The command line: exit statuses, one-line errors, lazy imports; train, evaluate and list."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +118,12 @@ def test_a_file_in_the_place_of_a_folder_is_told(tmp_path, capsys):
     (tmp_path / "file").touch()
     assert cli.main(["hub", "package", "dates", "--out", str(tmp_path / "file")]) == 1
     assert "file: File exists. A file lies where a folder is needed: choose another place" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
+def test_a_place_that_may_not_be_written_is_told_with_a_remedy(number):
+    error = OSError(number, os.strerror(number), "there/x.toml")
+    assert cli._describe(error) == f"there/x.toml: {os.strerror(number)}. {cli.CLOSED}"
 
 
 def test_a_recipe_that_cannot_be_read_is_told(tmp_path, monkeypatch, capsys):
