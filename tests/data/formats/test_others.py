@@ -92,3 +92,18 @@ def test_what_the_usual_rule_reads_is_read_by_it(tmp_path):
     wrong = write(tmp_path / "neither.csv", 'text,label\n"a \\" b" c,x\nd,y\n')
     with pytest.raises(ValueError, match="neither.csv:2: text follows a closing quote"):
         read(wrong, "labelled")
+
+
+def test_a_file_for_each_label_is_not_taken_for_texts_and_labels(tmp_path):
+    """The lines of rt-polarity.neg were the labels of those of rt-polarity.pos, where there were up to 100."""
+    files = [write(tmp_path / f"rt.{name}", "".join(f"{name} {at}\n" for at in range(30))) for name in ("pos", "neg")]
+    with pytest.raises(ValueError, match="30 different labels in 30 examples.* Of a file for each label make one"):
+        read(files, "labelled")
+    rare = write(tmp_path / "test.csv", "text,label\n" + "".join(f"text {at},label {at}\n" for at in range(150)))
+    assert len(read(rare, "labelled", fewest_labels=1)) == 150, "a test may ask each of many labels once"
+
+
+def test_ratings_of_shops(tmp_path):
+    rows = [json.dumps({"reviewerName": "Ann", "reviewText": f"a text {at}", "overall": at % 5}) for at in range(9)]
+    path = write(tmp_path / "reviews.json", "\n".join(rows))
+    assert detect(path, "rated").columns == {"text": "reviewText", "score": "overall"}

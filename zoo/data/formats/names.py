@@ -13,7 +13,7 @@ ALIASES = {  # kind -> role -> names, the likelier first
         "text": "text sentence review content document comment tweet message sms body utterance question query "
         "description input title headline abstract article post",
         "label": "label labels class category target sentiment intent polarity topic rating stars score emotion "
-        "language y output tag accept",
+        "language y output tag accept overall",
     },
     "compared": {
         "first": "first sentence1 text1 premise question1 text_a sentence_a question query anchor left",
@@ -22,7 +22,7 @@ ALIASES = {  # kind -> role -> names, the likelier first
         "label": "label labels gold_label class target is_duplicate duplicate entailment_judgment judgment judgement "
         "entailment relation relationship similarity score y",
     },
-    "rated": {"text": "", "score": "score stars rating number value grade sentiment label y"},
+    "rated": {"text": "", "score": "score stars rating overall number value grade sentiment label y"},
     "scored": {
         "first": "first sentence1 text1 text_a sentence_a question1 query anchor left",
         "second": "second sentence2 text2 text_b sentence_b question2 passage answer document right",

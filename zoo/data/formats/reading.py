@@ -14,7 +14,7 @@ from zoo.data.formats.opening import Undecodable
 from zoo.data.formats.table import choose
 
 _SAMPLES = 3
-_MANY_LABELS = 100
+_MANY_LABELS = 20  # of so few examples, each may have a label of its own
 Files = str | os.PathLike | list[str | os.PathLike] | tuple[str | os.PathLike, ...]
 
 
@@ -170,11 +170,12 @@ def _check_labels(kind, files, answers, fewest, notes):
     word = ROLES[kind][-1].removesuffix("s")
     if word not in ("label", "tag", "score"):
         return
-    if word == "label" and len(set(answers)) > max(_MANY_LABELS, len(answers) / 2):
+    if word == "label" and fewest > 1 and len(set(answers)) > max(_MANY_LABELS, len(answers) / 2):
+        several = " Of a file for each label make one, with the label behind a TAB on each line." * (len(files) > 1)
         raise ValueError(
             f"{', '.join(files)}: {len(set(answers))} different labels in {len(answers)} examples, such as "
             f"{', '.join(sorted(set(answers))[:3])}; expected labels that come again. Check which column is the label; "
-            "texts as answers are pairs."
+            f"texts as answers are pairs.{several}"
         )
     labels = {tag for tags in answers for tag in tags.split(" ")} if word == "tag" else set(answers)
     if len(labels) < fewest:
