@@ -166,7 +166,7 @@ onnxruntime-extensions: of {report["texts"]} texts, odd ones among them, all hav
 
 def _usual(usual):
     if not usual:
-        return ""
+        return "## Doubt\nToo few texts validated the model to tell what is unlike them, or an unsure answer.\n\n"
     return f"""## Doubt
 A text that is unlike the {usual["texts"]:,} texts that validated the model has a warning; so has an answer of which the
 model is less sure than of 98.5 % of theirs.

@@ -151,5 +151,7 @@ def _check(kind, tokenizers, directory, version, log, parity):
     if len(settings.calibration) >= ENOUGH:
         log(f"measuring what is usual with {len(settings.calibration):,} validation texts")
         reports["usual"] = measure(directory, settings.calibration, kind.large)
+    elif not settings.usual:
+        log(f"no text will be told to be unusual: {len(settings.calibration)} texts validate, and {ENOUGH} are needed")
     write_card(kind, directory, version, **reports)
     write_manifest(kind, directory, version, **reports)

@@ -72,9 +72,11 @@ def test_without_texts_that_validate_nothing_is_usual(models, tokenizers, tmp_pa
     from serving.export import export
 
     own = sides("classify", tokenizers)
-    settings = settings_of("classify", calibration=texts_of(own[0], 99))
-    manifest = json.loads((export(models["classify"], own, tmp_path, settings) / "manifest.json").read_text())
-    assert "usual" not in manifest
+    settings, said = settings_of("classify", calibration=texts_of(own[0], 99)), []
+    artefact = export(models["classify"], own, tmp_path, settings, log=said.append)
+    assert "usual" not in json.loads((artefact / "manifest.json").read_text())
+    assert "no text will be told to be unusual: 99 texts validate, and 100 are needed" in said
+    assert "Too few texts validated the model" in (artefact / "card.md").read_text()
 
 
 def test_texts_are_taken_from_the_whole_file():
