@@ -82,6 +82,25 @@ def test_what_transformers_would_compute_otherwise_is_refused(name, file, change
         open_source(source)
 
 
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("bart", "BartForSequenceClassification"),
+        ("bart", "BartForCausalLM"),
+        ("marian", "MarianForCausalLM"),
+        ("t5", "T5EncoderModel"),
+        ("mt5", "MT5ForTokenClassification"),
+        ("gpt2", "GPT2ForSequenceClassification"),
+        ("gpt2", "GPT2DoubleHeadsModel"),
+    ],
+)
+def test_a_head_that_writes_no_texts_is_refused_before_weights_are_read(name, head, tmp_path):
+    folder = with_changes(tmp_path, name, "config.json", {"architectures": [head]})
+    (folder / "model.safetensors").unlink()
+    with opened(folder) as source, pytest.raises(ValueError, match=f"{head}.*only networks that write texts"):
+        open_source(source)
+
+
 @pytest.mark.parametrize("name", ["marian", "m2m100", "camembert", "reformer"])
 def test_pieces_that_are_drawn_by_chance_are_refused(name, tmp_path):
     changes = {"sp_model_kwargs": {"enable_sampling": True, "alpha": 0.1, "nbest_size": -1}}

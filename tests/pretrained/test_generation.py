@@ -122,10 +122,11 @@ def test_what_counts_the_prompt_is_refused_of_a_model_that_continues_it():
 
 
 @pytest.mark.parametrize("ids", [[1, 3, 0, 0, 2], [1, 3, 5, 0, 2, 5]])
-def test_a_start_that_may_be_written_counts_as_repeated(ids):
-    """As an end, or as the language of mBART."""
-    _, problems = search_of({"repetition_penalty": 1.1}, np.array(ids))
-    assert problems == ["repetition_penalty counts the token that starts the decoder, which may be written, too"]
+@pytest.mark.parametrize("given", [{"repetition_penalty": 1.1}, {"no_repeat_ngram_size": 1}], ids=str)
+def test_a_start_that_may_be_written_counts_as_repeated(given, ids):
+    """As an end, which `transformers` then never writes, or as the language of mBART."""
+    _, problems = search_of(given, np.array(ids))
+    assert problems == [f"{next(iter(given))} counts the token that starts the decoder, which may be written, too"]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import numpy as np
 from zoo.pretrained.reading import Reading
 from zoo.text.special import BOS, EOS, PAD
 
-FILE = "generation_config.json"
+FILE, NGRAM = "generation_config.json", "no_repeat_ngram_size"
 STOPS = {"false": "likely", "true": "full", '"never"': "sure"}  # of early_stopping, as JSON
 # What changes nothing of what is written: who asks, how fast it is, what is returned; and what only sampling reads.
 IDLE = {
@@ -81,7 +81,7 @@ def search_of(given, ids, prompts=False, barred=()):
         "ends": "first",
         "longest": "end" if forced_end else "count",
         "stop": asked.stop(),
-        "no_repeat_ngram_size": asked.whole("no_repeat_ngram_size", 0, least=0),
+        NGRAM: asked.whole(NGRAM, 0, least=0),
         "repetition_penalty": asked.number("repetition_penalty", 1.0, above=True),
         "min_length": asked.whole("min_new_tokens", max(asked.whole("min_length", 1, least=0) - 1, 0), least=0),
         "renormalize": asked.flag("renormalize_logits", False),
@@ -100,8 +100,9 @@ def search_of(given, ids, prompts=False, barred=()):
         words = [word for word in words if len(word) > 1]
     found["bad_words"] = [word for word in words if word[0] not in barred or len(word) > 1]
     copies = {*np.flatnonzero(ids == ids[BOS]).tolist()} - {PAD, BOS, *barred}
-    if found["repetition_penalty"] != 1 and not prompts and copies:
-        asked.refuse("repetition_penalty counts the token that starts the decoder, which may be written, too")
+    counting = {"repetition_penalty": found["repetition_penalty"] != 1, NGRAM: found[NGRAM] == 1}
+    for name in [name for name, on in counting.items() if on and not prompts and copies]:
+        asked.refuse(f"{name} counts the token that starts the decoder, which may be written, too")
     asked.refuse_unread()
     return found, asked.problems
 

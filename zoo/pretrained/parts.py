@@ -20,6 +20,7 @@ ACTIVATIONS = {  # of `transformers`, and ours
     "swish": "silu",
 }
 HEADS = {"ForSequenceClassification": "classify", "ForTokenClassification": "tag"}
+OTHER_HEADS = "Classification", "QuestionAnswering", "MultipleChoice", "DoubleHeads", "EncoderModel", "CausalLM"
 PROJECTIONS = "query", "key", "value", "output"
 
 
@@ -135,6 +136,7 @@ def model_table(config, sizes, **more):
 
 def bart_model(config, usual="gelu"):
     """The table `model` of a recipe, of the keys that BART and its kin have; `usual` is their activation."""
+    must_write(config)
     for name in ("attention_heads", "ffn_dim"):
         config.whole(f"decoder_{name}")  # where it is missing, it is none of the encoder's
         config.must(**{f"decoder_{name}": config.get(f"encoder_{name}")})
@@ -145,6 +147,13 @@ def bart_model(config, usual="gelu"):
     sizes = {"units": "d_model", "num_layers": "encoder_layers", "decoder_layers": "decoder_layers"}
     sizes |= {"num_heads": "encoder_attention_heads", "hidden_units": "encoder_ffn_dim"}
     return model_table(config, sizes, activation=activation, dropout=dropout)
+
+
+def must_write(config):
+    """Refuse a network that writes no texts, of a family whose networks do."""
+    names = config.words("architectures")
+    if any(word in names[0] for word in OTHER_HEADS):
+        config.refuse(f"architectures is {names}; of this family only networks that write texts are known here")
 
 
 def special_ids(read, size, *fallback):

@@ -7,7 +7,7 @@ is read as one that begins. PAD and UNK are never written.
 from functools import partial
 
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import ACTIVATIONS, has_own_output, model_table, norm, special_ids
+from zoo.pretrained.parts import ACTIVATIONS, has_own_output, model_table, must_write, norm, special_ids
 from zoo.pretrained.rules import Rule, barring, first, rows, scale, split
 from zoo.text.special import BOS, PAD, UNK
 from zoo.text.tokenizer_files import read_byte_pairs
@@ -16,6 +16,7 @@ from zoo.text.tokenizer_files import read_byte_pairs
 def network(source):
     """A language model."""
     config = source.config
+    must_write(config)
     model = model_table(
         config,
         {"units": "n_embd", "num_layers": "n_layer", "num_heads": "n_head", "context": ("n_positions", 1024)},

@@ -7,7 +7,7 @@ which the last norm does here. The decoder begins with the row of the pad token,
 
 from zoo.pretrained import generation
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import ACTIVATIONS as FUNCTIONS, PROJECTIONS, dense, has_own_output, model_table
+from zoo.pretrained.parts import ACTIVATIONS as FUNCTIONS, PROJECTIONS, dense, has_own_output, model_table, must_write
 from zoo.pretrained.rules import Rule, barring, copies, rows, scale
 from zoo.pretrained.sentencepiece_files import tokenizer_of
 from zoo.pretrained.vocabulary import our_ids
@@ -22,6 +22,7 @@ SIDES = {"encoder": ("attention", "feedforward"), "decoder": ("attention", "cros
 def network(source):
     """A network that reads a text and writes one."""
     config = source.config
+    must_write(config)
     sizes = {"units": "d_model", "num_layers": "num_layers", "num_heads": "num_heads", "hidden_units": "d_ff"}
     activation, dropout = config.one_of("feed_forward_proj", ACTIVATIONS, "relu"), config.number("dropout_rate", 0.1)
     model, head = model_table(config, sizes, activation=activation, dropout=dropout), config.whole("d_kv")
