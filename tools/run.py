@@ -1,5 +1,7 @@
 """`seqzoo run`: answers texts with an artefact, on ONNX Runtime alone."""
 
+import itertools
+import re
 import sys
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from . import answers, attention_map, figures, run_corpus, run_server, shared
 CHUNK = 256  # lines that are read before they are answered, unless they come from a terminal
 CHUNK_BYTES = 1 << 20  # a chunk also ends with the first line beyond this size
 DRAWN = ("temperature", "top_k", "top_p", "seed")
+_RECORDS = re.compile(r"(?i)\.(csv|json|jsonl|ndjson)(\.gz|\.xz)?$")
+_TAKEN_OUT = "give a file of the texts alone, or write it as Parquet and name the column with --column"
 _HINTS = {  # what the reasons of lines without an answer hold -> how they get one
     ", at most ": "with --overlong truncate, a part of a long text is read",
     "not UTF-8": "convert what is not UTF-8, for example with iconv",
@@ -128,6 +132,8 @@ def main(args):
     run_server.check(args)
     runtime = run_server.open_client(args) if args.server else _open_runtime(args)
     options |= _choose_sentences(args, runtime)
+    if args.file and _RECORDS.search(args.file):
+        print(f"seqzoo run: {args.file} is read as lines of text, not as records: {_TAKEN_OUT}", file=sys.stderr)
     if args.out:
         return run_corpus.run(runtime, args, options)
     attention = runtime.attention(args.texts[0], args.beam) if args.plot_attention else None
@@ -188,19 +194,23 @@ def _answer_all(runtime, args, options):
     unit, blocks = _read_blocks(args)
     show = answers.record if args.json else answers.line
     several = args.n_best or len(args.texts) == 1  # whether an answer may have several lines
-    kind, done, errors = KINDS[runtime.kind], 0, []
-    ask = run_corpus.make_ask(runtime, options, lambda number, result: run_corpus.report(unit, number, result))
+    kind, done, refused, hints, doubts = KINDS[runtime.kind], 0, 0, set(), itertools.count(1)
+
+    def report(number, result):
+        run_corpus.report_first(unit, number, result, 1 if result.error else next(doubts))
+
+    ask = run_corpus.make_ask(runtime, options, report)
     for block in blocks:
         for number, (text, result) in enumerate(zip(block.texts, ask(block), strict=True), block.number + 1):
             line = show(kind, number, text, result, args.n_best)
             print(line if args.json else answers.escape_breaks(line, "\t\r\n" if several else "\t"))
-            errors += [result.error] if result.error is not None else []
+            refused += result.error is not None
+            hints |= {hint for mark, hint in _HINTS.items() if mark in (result.error or "") and not args.server}
         sys.stdout.flush()
         done += len(block.texts)
-    if errors:
-        hints = [hint for mark, hint in _HINTS.items() if any(mark in each for each in errors) and not args.server]
-        print("; ".join([f"seqzoo run: {len(errors)} of {done} texts are not answered", *hints]), file=sys.stderr)
-    return done, len(errors)
+    if refused:
+        print("; ".join([f"seqzoo run: {refused} of {done} texts are not answered", *sorted(hints)]), file=sys.stderr)
+    return done, refused
 
 
 def _read_blocks(args):

@@ -16,7 +16,7 @@ from serving.kinds import KINDS
 from . import answers
 from .progress import Progress
 
-MOST_REPORTED = 20  # texts without an answer that are reported, each with its reason
+MOST_REPORTED = 20  # texts that are reported, each with its reason
 REFUSED = "\udcff"  # a text that nothing answers, in the place of one that cannot be asked
 
 
@@ -91,7 +91,7 @@ def run(runtime, args, options):
         raise ValueError(f"no input: {args.file} holds no {source.unit}.")
     form = _form(args, runtime, source)
     progress, numbers = Progress(source.unit), itertools.count(1)
-    ask = make_ask(runtime, options, lambda number, result: _report_first(source.unit, number, result, next(numbers)))
+    ask = make_ask(runtime, options, lambda number, result: report_first(source.unit, number, result, next(numbers)))
     identity = {"model": runtime.identity, "options": _options(args, options)}
     try:
         done = process(
@@ -162,15 +162,11 @@ def make_ask(runtime, options, report):
     return ask
 
 
-def report(unit, number, result):
-    """Say on standard error why a text is not answered, or what its warning is."""
-    message = f" is not answered: {result.error}" if result.error else f": {result.warning}"
-    print(f"seqzoo run: {unit} {number}{message}", file=sys.stderr)
-
-
-def _report_first(unit, number, result, count):
+def report_first(unit, number, result, count):
+    """Say on standard error why a text is not answered, or what its warning is, if it is one of the first."""
     if count <= MOST_REPORTED:
-        report(unit, number, result)
+        message = f" is not answered: {result.error}" if result.error else f": {result.warning}"
+        print(f"seqzoo run: {unit} {number}{message}", file=sys.stderr)
     elif count == MOST_REPORTED + 1:
         print("seqzoo run: further ones are not told; --json and Parquet have every reason", file=sys.stderr)
 

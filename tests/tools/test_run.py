@@ -64,6 +64,21 @@ def test_what_is_no_text_is_refused_as_a_whole(artefact, content, capsys, monkey
         assert f"{name} is " in told.err and "Expected lines of text" in told.err and not told.out
 
 
+def test_a_file_of_records_is_read_as_lines_and_that_is_told(artefact, capsys, tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\nb,c\n")
+    assert call(artefact, "--file", tmp_path / "a.csv") == 0
+    assert "a.csv is read as lines of text, not as records: give a file of the texts alone" in capsys.readouterr().err
+
+
+def test_of_many_doubts_the_first_are_told_and_every_refusal(artefact, capsys, monkeypatch):
+    feed(monkeypatch, "☃\n".encode() * 30 + b"\xff\n" * 30)
+    assert call(artefact) == 1
+    told = capsys.readouterr().err.splitlines()
+    doubts = [line for line in told if "unknown to the model" in line]
+    assert len(doubts) == 20 and sum("is not answered" in line for line in told) == 30
+    assert told.count("seqzoo run: further ones are not told; --json and Parquet have every reason") == 1
+
+
 def test_lines_of_another_encoding_are_told_what_to_do(artefact, capsys, monkeypatch):
     feed(monkeypatch, "März\nMai\n".encode("cp1252"))
     assert call(artefact) == 1
@@ -209,8 +224,8 @@ def test_a_bad_line_costs_itself_alone(artefact, others, capsys, monkeypatch):
         "seqzoo run: line 3 is not answered: 1502 tokens, at most 1024",
         "seqzoo run: line 5 is not answered: not UTF-8: the byte 0xed at character 1",
         "seqzoo run: line 7 is not answered: 1048576 characters, at most 16384",
-        "seqzoo run: 4 of 8 texts are not answered; with --overlong truncate, a part of a long text is read; convert "
-        "what is not UTF-8, for example with iconv",
+        "seqzoo run: 4 of 8 texts are not answered; convert what is not UTF-8, for example with iconv; with --overlong "
+        "truncate, a part of a long text is read",
     ]
     feed(monkeypatch, b"abc\na\xffb\n")
     assert call(artefact) == 1
