@@ -20,7 +20,10 @@ FORMS = {  # of the scores that are shown: how the number is written, and with w
     "bleu": (percent, "BLEU {}"),
     "chrf": (percent, "chrF {}"),
     "exact_match": (percent, "exact match {}"),
+    "entity_f1": (percent, "entity F1 {}"),
     "accuracy": (percent, "accuracy {}"),
+    "mae": ("{:.4g}".format, "mean absolute error {}"),
+    "spearman": (percent, "Spearman {}"),
     "nats_per_character": ("{:.3f}".format, "{} nats/character"),
 }
 

@@ -14,7 +14,16 @@ FIRST = (  # the keys of a record that everybody may rely on; the others of the 
     *("licence", "data_licence", "scores", "parity"),
 )
 LOW = ("nats_per_character", "bits_per_character", "nats_per_byte", "bits_per_byte", "wer", "per", "perplexity", "mae")
-MAIN = ("bleu", "chrf", "exact_match", "accuracy", "entity_f1", "macro_f1", *LOW)  # by which models are sorted
+MAIN = (
+    "bleu",
+    "chrf",
+    "exact_match",
+    "entity_f1",
+    "accuracy",
+    "macro_f1",
+    *LOW,
+    "spearman",
+)  # by which models are sorted
 
 
 def models():

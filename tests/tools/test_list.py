@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.hub import tiny
-from tools import cli
+from tools import cli, list as tools_list, list_models
 from tools.shared import size
 
 
@@ -98,6 +98,19 @@ def test_the_table(shown, capsys):
     assert capsys.readouterr() == ("", f"{told}; there are the tasks continue, tag, translate\n")
     assert cli.main(["list", "--task", "translate", "--language", "xx"]) == 0
     assert capsys.readouterr() == ("", f"{told}\n")
+
+
+@pytest.mark.parametrize(
+    ("scores", "main", "said"),
+    [
+        ({"mae": 0.5, "spearman": 61.5, "pearson": 60.0}, "mae", "mean absolute error 0.5, Spearman 61.5"),
+        ({"spearman": 84.5, "pearson": 80.0}, "spearman", "Spearman 84.5"),
+        ({"accuracy": 92.5, "entity_f1": 6.9}, "entity_f1", "entity F1 6.9, accuracy 92.5"),
+    ],
+)
+def test_scores_of_every_task_are_shown_and_the_one_that_flatters_least_leads(scores, main, said):
+    """Of a model that rates it was said that nothing was measured."""
+    assert list_models.main_score({"scores": scores}) == main and tools_list._format_scores(scores) == said
 
 
 def test_one_model(shown, capsys):
