@@ -51,6 +51,7 @@ def test_sizes_follow_from_the_data(tmp_path):
     assert own.text.pieces == "char" and own.text.vocab_size == 20 + 8
     assert own.text.target.pieces == "word" and own.text.target.vocab_size == 20 + 8
     assert own.search.max_output_length >= 3 and "2,000 examples: train 1,600, valid 201, test 199" in notes
+    assert "1,870 steps of 32 examples: each is seen about 37.4 times" in notes
 
 
 def intents(*labels):

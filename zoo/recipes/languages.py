@@ -16,9 +16,11 @@ CODES = dict(  # of names, and of codes of three letters
         "cmn deu eng fra ger ita jpn kor por rus spa zho "
         "arabic bengali chinese czech danish dutch english finnish french german greek hebrew hindi hungarian "
         "indonesian italian japanese korean mandarin norwegian persian polish portuguese romanian russian spanish "
-        "swedish thai turkish ukrainian urdu vietnamese".split(),
+        "swedish thai turkish ukrainian urdu vietnamese deutsch englisch französisch spanisch italienisch français "
+        "anglais allemand espagnol español inglés alemán francés".split(),
         "zh de en fr de it ja ko pt ru es zh "
-        "ar bn zh cs da nl en fi fr de el he hi hu id it ja ko zh no fa pl pt ro ru es sv th tr uk ur vi".split(),
+        "ar bn zh cs da nl en fi fr de el he hi hu id it ja ko zh no fa pl pt ro ru es sv th tr uk ur vi "
+        "de en fr es it fr en de es es en de fr".split(),
         strict=True,
     )
 )

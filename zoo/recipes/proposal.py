@@ -96,6 +96,7 @@ def propose(task, files, name, overrides=(), network=None):
         f"{detected.format}: {detected.why}" if detected.why else detected.format,
         *_describe_columns(detected),
         *_describe_counts(job, parts),
+        *_describe_length(settings, parts["train"]),
         *job.notes(train),
         *describe(parts, make(settings).data)[1],
         *find_untaught(job, make(settings), parts),
@@ -227,6 +228,15 @@ def _describe_columns(detected):
     """A note that says which column has which role, where the files have columns."""
     columns = ", ".join(f"{role}: {column!r}" for role, column in detected.columns.items())
     return [columns] if columns and detected.format != "lines" else []
+
+
+def _describe_length(settings, train):
+    """A note on how often a training sees its examples; none of running text, or where the recipe leaves it open."""
+    steps, batch = (settings.get("training", {}).get(name) for name in ("steps", "batch_size"))
+    if train.kind == "running" or not steps or not batch:
+        return []
+    passes = steps * batch / max(1, len(train))
+    return [f"{quantity(steps, 'step')} of {quantity(batch, 'example')}: each is seen about {passes:.3g} times"]
 
 
 def _describe_counts(job, parts):

@@ -135,3 +135,10 @@ def test_records_inside_an_object_are_refused_with_the_command_that_takes_them_o
 def test_pairs_of_sentence_transformers(tmp_path):
     path = write(tmp_path / "a.jsonl", json_lines([{"anchor": "a", "positive": "b", "negative": "c"}]))
     assert detect(path, "pairs").columns == {"source": "anchor", "target": "positive"}
+
+
+def test_languages_are_named_in_some_languages(tmp_path):
+    """A table of Excel's in German, whose header was an example."""
+    path = write(tmp_path / "a.csv", "Deutsch;Englisch\nder Hund;the dog\ndie Katze;the cat\n")
+    assert detect(path, "pairs").columns == {"source": "Deutsch", "target": "Englisch"}
+    assert len(read(path, "pairs")) == 2

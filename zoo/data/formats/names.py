@@ -46,7 +46,8 @@ LANGUAGES = set(
     "tr tt uk ur uz vi xh yo zh zu cmn deu eng fra ger ita jpn kor por rus spa zho "
     "arabic bengali chinese czech danish dutch english finnish french german greek hebrew hindi hungarian indonesian "
     "italian japanese korean mandarin norwegian persian polish portuguese romanian russian spanish swedish thai "
-    "turkish ukrainian urdu vietnamese".split()
+    "turkish ukrainian urdu vietnamese deutsch englisch französisch spanisch italienisch français anglais allemand "
+    "espagnol español inglés alemán francés".split()
 )
 _BESIDE_LANGUAGES = set("sentence sentences text texts translation source target phrase word words".split())
 _TWINS = (("1", "2"), ("a", "b"), ("0", "1"))
