@@ -66,6 +66,7 @@ CASES = [(name, {}) for name in FIXED if name != "all"] + [
 ]
 
 
+@pytest.mark.slow(but=4)
 @pytest.mark.parametrize(("name", "given"), CASES, ids=lambda each: each if isinstance(each, str) else "+".join(each))
 def test_beam_search_is_that_in_plain_python(name, given):
     """In a graph, too, that spends nothing on rules that are off, while the fixed ones hold."""
@@ -85,6 +86,7 @@ def test_beam_search_is_that_in_plain_python(name, given):
         assert_same([each for each in received if each[1] > -1e9], expected)
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("name", FIXED)
 def test_greedy_takes_the_best_of_what_is_left(name):
     fixed, memory = FIXED[name], TABLE.random(ROWS, seed=6, scale=1.0)
@@ -109,6 +111,7 @@ def test_samples_keep_to_them():
         assert tokens[0] == 5 and not {0, 1, 2} & {*tokens} and (4, 4) not in zip(tokens, tokens[1:], strict=False)
 
 
+@pytest.mark.slow
 def test_xla_takes_them():
     memory = TABLE.random(batch=4, seed=9)
     rules = ruled(FIXED["all"], {"repetition_penalty": 1.5})

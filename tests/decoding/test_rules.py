@@ -126,6 +126,7 @@ def test_numbers_are_for_all_rows_and_xla_takes_them():
             assert_same(one, other)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(
     "search_", [greedy, lambda *given, rules: beam_search(*given, 3, rules=rules)], ids=["greedy", "beam"]
 )

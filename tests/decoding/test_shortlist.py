@@ -35,7 +35,7 @@ MODELS = {
 }
 
 
-SLOW = ("seq2seq", "ensemble")
+SLOW = ("seq2seq", "own-output", "ensemble")
 
 
 @pytest.fixture(
