@@ -21,7 +21,7 @@ STEPS = 32
 
 
 def batch_of(home, count):
-    """Sentences of the hub's translator from English, of ten and more of its pieces."""
+    """Sentences of the test set of the hub's translator from English, of all lengths."""
     return json.loads(Path(home, "texts.json").read_text(encoding="utf-8"))[:count]
 
 

@@ -125,3 +125,28 @@ def test_xla_takes_them():
 def test_a_token_is_forced_or_barred():
     with pytest.raises(ValueError, match=r"no id in common; both have \[4\]"):
         Fixed(forced_tokens=(4, 5), barred_tokens=(0, 4))
+
+
+@pytest.mark.slow(but=2)
+@pytest.mark.parametrize("fixed", [Fixed(), Fixed(bad_words=((4,), (7,))), FIXED["words"], FIXED["all"]], ids=str)
+def test_the_best_tokens_of_a_step_are_those_of_the_changed_scores(fixed):
+    """In a graph with conditions: where no rule is asked for, where one is, and where it changes something."""
+    rng = np.random.default_rng(3)
+    scores = np.log(rng.dirichlet(np.ones(9), (4, 3))).astype("float32")
+    tokens = rng.integers(4, 6, (4, 3, 5)).astype("int32")
+
+    @tf.function(autograph=False)
+    def graph(n, longest):
+        rules = Rules(conditional=True, fixed=fixed, no_repeat_ngram_size=n, max_length=longest)
+        step = tf.constant(2), scores, tokens
+        both = rules.best(*step, 4), rules.best(*step, 4, free_end=True)
+        return rules(*step), rules.only_at, both
+
+    for n, longest in ((0, 0), (2, 0), (4, 0), (0, 9), (1, 2)):
+        added, only_at, results = graph(tf.constant([n]), tf.constant([longest]))
+        kept = scores + added.numpy()
+        free = np.where(only_at.numpy() <= 2, np.where(np.arange(9) == EOS, 0.0, -1e30), kept)
+        for expected, (values, ids) in zip((kept, free), results, strict=True):
+            real = np.sort(expected)[..., ::-1][..., :4]
+            np.testing.assert_allclose(-np.sort(-values.numpy())[..., :4], real, rtol=1e-6)
+            np.testing.assert_allclose(np.take_along_axis(expected, ids.numpy(), 2), values, rtol=1e-6)

@@ -7,7 +7,7 @@ from zoo.core.beams import gather_beams
 from zoo.core.searching import OURS
 from zoo.decoding.coverage import coverage_penalty, uncovered
 from zoo.decoding.loop import EOS, IMPOSSIBLE, PAD, Strategy, decode, write
-from zoo.decoding.written import BARRED
+from zoo.decoding.written import BARRED, at_most, highest
 
 
 def length_penalty(length, alpha, kind="gnmt"):
@@ -100,23 +100,33 @@ class Beam(Strategy):
             over = self.rank(open_[:, 0], length + 1) <= self._last(scores)
         return ops.logical_and(over, length < self.longest)
 
-    def advance(self, position, logits, hypotheses, weights=None):
-        vocabulary = ops.shape(logits)[-1]  # a number, or a tensor where a shortlist decides it
+    def _candidates(self, position, logits, hypotheses):
+        """The best continuations of all hypotheses by log p: `(totals, parents, tokens)`, each `(batch, candidates)`.
+
+        First the best of each hypothesis, whose own log p does not change their order, and then the best of all: so
+        nothing but the model's own log-probabilities has the size of the vocabulary.
+        """
         logits = self.rules.allowed(logits) if self.rules else logits
-        log_probs, before = ops.log_softmax(logits, axis=-1), hypotheses["log_probs"][:, :, None]
+        log_probs, before = ops.log_softmax(logits, axis=-1), hypotheses["log_probs"]
+        count = self.beams if logits.shape[-1] == 1 else 2 * self.beams
         if self.rules:
-            before = before + self.rules(position, log_probs, hypotheses["tokens"])
-        totals, length = log_probs + before, position + 1
-        if self.rules and self.rules.only_at is not None and self.ranking.longest != "behind":
-            cut = position >= self.rules.only_at
-            only_end = ops.where(ops.arange(vocabulary, dtype="int32") == EOS, 0.0, BARRED)
-            totals = ops.where(cut, hypotheses["log_probs"][:, :, None] + only_end, totals)
-            if self.ranking.longest == "count":
-                length = length - ops.cast(cut[:, 0], "int32")
-        totals = ops.reshape(totals, (-1, self.beams * vocabulary))
-        totals, flat = ops.top_k(totals, self.beams if logits.shape[-1] == 1 else 2 * self.beams)
+            free_end = self.ranking.longest != "behind"
+            gains, tokens = self.rules.best(position, log_probs, hypotheses["tokens"], count, free_end)
+        else:
+            gains, tokens = highest(log_probs, at_most(count, log_probs))
+        each = ops.shape(gains)[-1]
+        totals, tokens = (
+            ops.reshape(of_each, (-1, self.beams * each)) for of_each in (gains + before[:, :, None], tokens)
+        )
+        totals, flat = ops.top_k(totals, count)
         flat = ops.cast(flat, "int32")
-        parents, token = flat // vocabulary, flat % vocabulary
+        return totals, flat // each, gather_beams(tokens, flat)
+
+    def advance(self, position, logits, hypotheses, weights=None):
+        totals, parents, token = self._candidates(position, logits, hypotheses)
+        length = position + 1
+        if self.rules and self.rules.only_at is not None and self.ranking.longest == "count":
+            length = length - ops.cast(position >= self.rules.only_at[:, 0], "int32")
         prefixes = gather_beams(hypotheses["tokens"], parents)
         ends = token == EOS
 

@@ -10,7 +10,7 @@ from keras import ops
 
 from zoo.core.searching import NOTHING
 from zoo.decoding.loop import EOS, own_rows
-from zoo.decoding.written import BARRED, Written, barred, places_of, scattered
+from zoo.decoding.written import BARRED, Written, at_most, barred, highest, places_of, scattered
 
 MOST_NGRAM = 16  # the longest n-gram where n is a tensor
 ENDLESS = 1 << 30
@@ -145,6 +145,53 @@ class Rules:
             return self._settled(position, scores, tokens, self._where(self.asked, added))
         return self._where(self.asked, lambda: self._settled(position, scores, tokens, added()))
 
+    def best(self, position, scores, tokens, count, free_end=False):
+        """The next tokens of each hypothesis with the highest changed scores, `count` or a few more, if there are.
+
+        Where no rule changes a score, `conditional` rules cost no pass over the vocabulary.
+
+        Args:
+            position, scores, tokens: as of `__call__`.
+            count: how many are looked for.
+            free_end: whether the EOS that `max_length` and `length_ratio` ask for costs nothing.
+
+        Returns: `(scores, ids)`, each `(batch, beams, some)`.
+        """
+        never = self._never_alone()
+        count = at_most(count + (0 if never is None else never.shape[-1]), scores)
+
+        def changed():
+            left = scores + self(position, scores, tokens)
+            if free_end and self.only_at is not None:
+                left = ops.where(position < self.only_at, left, ops.where(_ids(scores) == EOS, 0.0, BARRED))
+            return highest(left, count)
+
+        def unchanged():
+            values, ids = highest(scores, count)
+            if never is None:
+                return values, ids
+            return ops.where(ops.any(ids[..., None] == never, axis=-1), BARRED, values), ids
+
+        def asked():
+            if "no_repeat_ngram_size" not in self.on:
+                return changed()
+            repeats = ops.any(self._repeating(Written(position, tokens, self.before)))
+            more = repeats if self.asked_more is None else ops.logical_or(self.asked_more, repeats)
+            return ops.cond(more, changed, unchanged)
+
+        if self.always.keys() & set(LISTS) and never is None:
+            return changed()
+        if self.asked is None:
+            return unchanged()
+        return ops.cond(self.asked, asked, unchanged) if self.conditional else changed()
+
+    def _never_alone(self):
+        """`(1, 1, 1, n)` tokens that are never written, where no other fixed rule changes a score; otherwise None."""
+        words = self.always.get("bad_words")
+        if words is None or words.shape[-1] > 1 or self.renormalize or "forced_tokens" in self.always:
+            return None
+        return words[:, None, None, :, 0]
+
     def _settled(self, position, scores, tokens, changes):
         """The changes, and those of the fixed rules."""
         if "bad_words" in self.always:
@@ -184,8 +231,11 @@ class Rules:
         return scattered(scores, written.there, ids, change)
 
     def _ngrams(self, written, scores):
-        again = written.repeating(self.rows["no_repeat_ngram_size"], self.most_ngram)
+        again = self._repeating(written)
         return self._where(ops.any(again), lambda: barred(scores, again, written.tokens))
+
+    def _repeating(self, written):
+        return written.repeating(self.rows["no_repeat_ngram_size"], self.most_ngram)
 
     @staticmethod
     def _words(written, scores, words):

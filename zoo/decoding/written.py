@@ -5,6 +5,18 @@ from keras import ops
 BARRED = -1e30  # added to the score of a token that may not be written
 
 
+def highest(scores, count):
+    """`ops.top_k` with int32 ids."""
+    values, ids = ops.top_k(scores, count)
+    return values, ops.cast(ids, "int32")
+
+
+def at_most(count, scores):
+    """`count`, or how many scores there are: a number, or a tensor where a shortlist decides it."""
+    there = ops.shape(scores)[-1]
+    return min(count, there) if isinstance(there, int) else ops.minimum(count, there)
+
+
 class Written:
     """What is written already, prompts included: `tokens (batch, beams, time)`, the first `at` of them; -1 is none."""
 
