@@ -9,9 +9,9 @@ import pytest
 
 from tests.pretrained.test_families import DATA
 from zoo.core.storage import write_json
-from zoo.pretrained.gate import kept
+from zoo.pretrained.gate import read_answers
 from zoo.pretrained.opening import open_source
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 
 NAMES = sorted(each.name for each in DATA.iterdir() if [*each.glob("model.*")])
 _paths = []  # that are open, while a test asks; a hook of the interpreter stays
@@ -27,9 +27,9 @@ def opened_and_told(folder):
     tokenizers = any(folder.glob("*to*")) or any(folder.glob("*.spm")) or any(folder.glob("*.model"))
     _paths[:] = [None]
     try:
-        with opened(folder) as source:
+        with open_address(folder) as source:
             open_source(source, tokenizers)
-            kept(source)
+            read_answers(source)
             source.licence()
             found = [Path(path) for path in _paths if isinstance(path, str | Path)]
             _paths.clear()

@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 import pytest
 
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 
 MARIAN = Path(__file__).with_name("data") / "marian"
 SAFETENSORS, TORCH, NPZ, HDF5 = "model.safetensors", "pytorch_model.bin", "model.npz", "tf_model.h5"
@@ -222,7 +222,7 @@ def test_it_is_refused_in_words(name, tmp_path, monkeypatch):
 
 
 def read(folder):
-    with opened(folder) as source:
+    with open_address(folder) as source:
         return {name: each.read() for name, each in source.tensors.items()}
 
 
@@ -270,10 +270,13 @@ def test_a_link_out_of_the_folder_is_refused(name, tmp_path):
     folder = shutil.copytree(MARIAN, tmp_path / "source")
     (folder / name).rename(tmp_path / "elsewhere")
     (folder / name).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(ValueError, match="is a link to .*elsewhere, outside of its folder"), opened(folder) as source:
+    with (
+        pytest.raises(ValueError, match="is a link to .*elsewhere, outside of its folder"),
+        open_address(folder) as source,
+    ):
         source.path(name)
     (folder / "other.spm.gz").touch()  # files are copied beside what is unpacked
-    with pytest.raises(ValueError, match="is a link to .*elsewhere, outside of its folder"), opened(folder):
+    with pytest.raises(ValueError, match="is a link to .*elsewhere, outside of its folder"), open_address(folder):
         pass
 
 

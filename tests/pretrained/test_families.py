@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from zoo.data import pad
-from zoo.pretrained.gate import kept, measure
+from zoo.pretrained.gate import measure, read_answers
 from zoo.pretrained.opening import open_source
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 from zoo.tasks.parts.answering import Searcher
 from zoo.text.special import BOS, EOS, PAD
 from zoo.text.tokenizer_files import read_byte_pairs
@@ -23,9 +23,9 @@ NEAR = 2e-6  # of the largest number: float32's rounding over a few layers
 @pytest.mark.parametrize("name", NAMES)
 def test_it_answers_as_in_its_framework(name):
     """And every tensor tells: no weight is constant, so one that went to the wrong place would be noticed."""
-    with opened(DATA / name) as source:
+    with open_address(DATA / name) as source:
         made = open_source(source, tokenizers=False)
-        what, largest = measure(made.model, made.network, kept(source)[1])
+        what, largest = measure(made.model, made.network, read_answers(source)[1])
     assert largest < NEAR, what
     assert not [each.path for each in made.model.weights if each.shape[0] > 1 and np.ptp(np.asarray(each)) == 0]
 
@@ -36,10 +36,10 @@ def test_queries_of_gpt2_may_shrink_with_depth(tmp_path):
     config = json.loads((folder / "config.json").read_text()) | {"scale_attn_by_inverse_layer_idx": True}
     (folder / "config.json").write_text(json.dumps(config))
     shutil.move(folder / "narrowed.npz", folder / "answers.npz")
-    with opened(folder) as source:
+    with open_address(folder) as source:
         made = open_source(source, tokenizers=False)
-        answers = kept(source)[1]
-    with opened(DATA / "gpt2") as source:
+        answers = read_answers(source)[1]
+    with open_address(DATA / "gpt2") as source:
         wide = open_source(source, tokenizers=False)
     assert measure(made.model, made.network, answers)[1] < NEAR
     assert measure(wide.model, wide.network, answers)[1] > 1000 * NEAR
@@ -78,7 +78,7 @@ def test_what_transformers_would_compute_otherwise_is_refused(name, file, change
     folder = with_changes(tmp_path, name, file, changes)
     for each in {"tokenizer.json", "tokenizer_config.json"} - {file} if "tokenizer_class" in changes else ():
         (folder / each).unlink(missing_ok=True)  # where they are there, they count
-    with opened(folder) as source, pytest.raises(ValueError, match=next(iter(changes))):
+    with open_address(folder) as source, pytest.raises(ValueError, match=next(iter(changes))):
         open_source(source)
 
 
@@ -97,7 +97,7 @@ def test_what_transformers_would_compute_otherwise_is_refused(name, file, change
 def test_a_head_that_writes_no_texts_is_refused_before_weights_are_read(name, head, tmp_path):
     folder = with_changes(tmp_path, name, "config.json", {"architectures": [head]})
     (folder / "model.safetensors").unlink()
-    with opened(folder) as source, pytest.raises(ValueError, match=f"{head}.*only networks that write texts"):
+    with open_address(folder) as source, pytest.raises(ValueError, match=f"{head}.*only networks that write texts"):
         open_source(source)
 
 
@@ -105,7 +105,10 @@ def test_a_head_that_writes_no_texts_is_refused_before_weights_are_read(name, he
 def test_pieces_that_are_drawn_by_chance_are_refused(name, tmp_path):
     changes = {"sp_model_kwargs": {"enable_sampling": True, "alpha": 0.1, "nbest_size": -1}}
     folder = with_changes(tmp_path, name, "tokenizer_config.json", changes)
-    with opened(folder) as source, pytest.raises(ValueError, match="sp_model_kwargs asks for enable_sampling = True"):
+    with (
+        open_address(folder) as source,
+        pytest.raises(ValueError, match="sp_model_kwargs asks for enable_sampling = True"),
+    ):
         made = open_source(source)
         made.network.tokenizers()
 
@@ -114,7 +117,7 @@ def test_pieces_that_are_drawn_by_chance_are_refused(name, tmp_path):
 def test_an_output_is_no_longer_than_there_are_positions(given, tmp_path):
     """Its positions end first there, too; a search for more would be refused when the run is exported."""
     folder = with_changes(tmp_path, "bart", "generation_config.json", given | {"max_new_tokens": None})
-    with opened(folder) as source:
+    with open_address(folder) as source:
         made = open_source(source, tokenizers=False)
     most = json.loads((folder / "config.json").read_text())["max_position_embeddings"]
     assert most < 60 and made.recipe.search.max_output_length == most
@@ -135,7 +138,7 @@ def with_changes(tmp_path, name, file, changes):
 def test_what_changes_no_id_there_changes_none_here(name, changes, tmp_path):
     """A setting of NLLB's alone, and a token that RoBERTa has by itself."""
     said = json.loads((DATA / name / "said.json").read_text(encoding="utf-8"))
-    with opened(with_changes(tmp_path, name, "tokenizer_config.json", changes)) as source:
+    with open_address(with_changes(tmp_path, name, "tokenizer_config.json", changes)) as source:
         made = open_source(source)
     tokenizer, ids = made.tokenizers[0], made.network.ids
     assert [ids[tokenizer.around.put(each)].tolist() for each in tokenizer.encode(said["texts"])] == said["ids"]
@@ -155,7 +158,7 @@ def test_a_vocabulary_of_roberta_has_the_piece_of_gpt2_among_its_own(tmp_path):
 @pytest.mark.parametrize("name", [name for name in NAMES if (DATA / name / "said.json").is_file()])
 def test_texts_have_the_ids_that_they_have_there(name):
     said = json.loads((DATA / name / "said.json").read_text(encoding="utf-8"))
-    with opened(DATA / name) as source:
+    with open_address(DATA / name) as source:
         made = open_source(source)
     tokenizer, ids = made.tokenizers[0], made.network.ids
     encoded = [[*tokenizer.before, *each, *tokenizer.after] for each in tokenizer.encode(said["texts"])]
@@ -164,7 +167,7 @@ def test_texts_have_the_ids_that_they_have_there(name):
 
 def test_letters_that_only_the_target_knows_keep_their_vectors_side_by_side():
     """Alone as there; of several `MarianTokenizer` makes one unknown piece, as docs/tokenizers.md says."""
-    with opened(DATA / "marian") as source:
+    with open_address(DATA / "marian") as source:
         made = open_source(source)
     vocabulary = json.loads((DATA / "marian" / "vocab.json").read_text(encoding="utf-8"))
     found = [made.network.ids[row].tolist() for row in made.tokenizers[0].encode(["ß", "ßö", "ßq"])]
@@ -174,7 +177,7 @@ def test_letters_that_only_the_target_knows_keep_their_vectors_side_by_side():
 @pytest.mark.parametrize("name", ["bart", "m2m100", "marian_apart", "mt5"])
 def test_a_pad_token_is_never_written_and_keeps_its_share_of_the_probabilities(name):
     """As there, where nothing is normalised behind the words that are barred; `measure` compares its logits."""
-    with opened(DATA / name) as source:
+    with open_address(DATA / name) as source:
         made = open_source(source, tokenizers=False)
     assert BOS in made.network.barred and PAD not in made.network.barred and [PAD] in made.recipe.search.bad_words
 
@@ -184,7 +187,7 @@ def test_a_pad_token_is_never_written_and_keeps_its_share_of_the_probabilities(n
 def test_searches_write_what_is_written_there(name):
     """With what each source forces: its first tokens, its shortest length, its bad words, no bigram twice."""
     said = json.loads((DATA / name / "said.json").read_text(encoding="utf-8"))
-    with opened(DATA / name) as source:
+    with open_address(DATA / name) as source:
         made = open_source(source)
     tokenizer, ids, search = made.tokenizers[0], made.network.ids, made.recipe.search
     rows, lengths = pad([tokenizer.around.put(each) for each in tokenizer.encode(said["texts"])])

@@ -17,7 +17,7 @@ from zoo.decoding.shortlist import Shortlisted, search
 from zoo.pretrained import import_network
 from zoo.pretrained.marian_shortlist import read_shortlist
 from zoo.pretrained.opening import open_source
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 from zoo.pretrained.vocabulary import pieces_of
 from zoo.tasks.parts.answering import rules_of
 from zoo.text.special import BOS, EOS, PAD, UNK
@@ -46,7 +46,7 @@ def folder(tmp_path):
 
 
 def network(folder):
-    with opened(folder) as source:
+    with open_address(folder) as source:
         return open_source(source, tokenizers=False).network
 
 
@@ -76,7 +76,7 @@ def test_files_that_are_called_as_firefox_calls_them(tmp_path, monkeypatch):
 def test_it_writes_what_the_engine_writes_over_its_shortlist():
     """The engine fills a batch's shortlist up to a multiple of eight; here these ids may be written as well."""
     said = json.loads((STUDENT / "said.json").read_text(encoding="utf-8"))
-    with opened(STUDENT) as source:
+    with open_address(STUDENT) as source:
         made = open_source(source)
     reads, writes = made.tokenizers
     encoded = [reads.around.put(ids) for ids in reads.encode(said["texts"])]
@@ -119,7 +119,7 @@ def test_the_settings_that_bergamot_publishes(tmp_path):
     """Of several, the first that names weights which are there."""
     folder = shutil.copytree(STUDENT, tmp_path / "student")
     (folder / "catalog-entry.yml").write_text('name: "a/b"\nlicense: "CC-BY-SA-4.0"\n')
-    with opened(folder) as source:
+    with open_address(folder) as source:
         assert source.licence() == "CC-BY-SA-4.0"
     (folder / "decoder.yml").rename(folder / "config.yml")
     (folder / "config.intgemm8bitalpha.yml").write_text(SETTINGS)

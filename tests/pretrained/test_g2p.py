@@ -59,14 +59,14 @@ def held(tmp_path, monkeypatch):
     """The weights of `g2p_en`, beside `g2p_family.py`, where we work; the family is known neither before nor behind."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "g2p_family", raising=False)
-    network._known.pop("g2p-en", None)  # the page itself may have been run
+    network._families.pop("g2p-en", None)  # the page itself may have been run
     block, _ = blocks(ROOT / "docs" / "pretrained.md", "python")
     (tmp_path / "g2p_family.py").write_text(block.text, encoding="utf-8")
     (tmp_path / "g2p_en").mkdir()
     found = weights()
     np.savez(tmp_path / "g2p_en" / "checkpoint20.npz", **found)
     yield found
-    network._known.pop("g2p-en", None)
+    network._families.pop("g2p-en", None)
 
 
 def test_it_comes_by_an_entry_point(tmp_path, monkeypatch, held):

@@ -10,7 +10,7 @@ import pytest
 from tests.pretrained.test_families import DATA
 from zoo.pretrained import gate
 from zoo.pretrained.opening import open_source
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 
 
 class Answer(dict):
@@ -44,8 +44,8 @@ class Framework:
     def __call__(self, input_ids, decoder_input_ids):
         self.lengths.append(input_ids.shape[1])
         ids = self.made.network.ids
-        batch = {"source_ids": gate.ours(input_ids, ids), "source_lengths": np.array([input_ids.shape[1]])}
-        batch["target_ids"] = gate.ours(decoder_input_ids, ids)
+        batch = {"source_ids": gate.to_our_ids(input_ids, ids), "source_lengths": np.array([input_ids.shape[1]])}
+        batch["target_ids"] = gate.to_our_ids(decoder_input_ids, ids)
         logits = np.asarray(self.made.model({name: each.astype("int32") for name, each in batch.items()}))
         theirs = np.zeros((*logits.shape[:-1], ids.max() + 1), "float32")
         theirs[..., ids[::-1]] = logits[..., ::-1]  # of a row that two ids have, the first is the one that counts
@@ -58,11 +58,11 @@ class Framework:
 @pytest.fixture
 def asked(monkeypatch):
     """A function that opens the tiny Marian and compares it with a framework whose logits differ by a number."""
-    monkeypatch.setattr(gate, "kept", lambda source: None)
+    monkeypatch.setattr(gate, "read_answers", lambda source: None)
     monkeypatch.setattr(gate.importlib.util, "find_spec", lambda name: name)
 
     def asked(added):
-        with opened(DATA / "marian") as source:
+        with open_address(DATA / "marian") as source:
             made = open_source(source, tokenizers=False)
             framework = Framework(made, added)
             monkeypatch.setitem(sys.modules, "transformers", framework)
@@ -94,12 +94,12 @@ def test_a_framework_that_cannot_answer_is_not_compared_with(asked):
 def test_a_network_with_a_head_is_compared_with_its_head(name, network, monkeypatch):
     """Without it, nobody would notice that its last layers are others."""
     asked = SimpleNamespace()
-    monkeypatch.setattr(gate, "kept", lambda source: None)
+    monkeypatch.setattr(gate, "read_answers", lambda source: None)
     monkeypatch.setattr(gate.importlib.util, "find_spec", lambda name: name)
     monkeypatch.setitem(sys.modules, "transformers", asked)
     for each in ("AutoModel", network):  # which answer nothing
         setattr(asked, each, SimpleNamespace(from_pretrained=lambda *_, each=each, **__: setattr(asked, "last", each)))
-    with opened(DATA / name) as source:
+    with open_address(DATA / name) as source:
         assert gate.compare(open_source(source, tokenizers=False), source) is None
     assert asked.last == network
 
@@ -113,4 +113,4 @@ def test_a_network_with_a_head_is_compared_with_its_head(name, network, monkeypa
     ],
 )
 def test_no_text_is_longer_than_the_network_has_positions(recipe, expected):
-    assert gate._longest(recipe) == expected
+    assert gate._longest_text(recipe) == expected

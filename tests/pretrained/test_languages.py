@@ -16,7 +16,7 @@ from zoo import pretrained
 from zoo.core.storage import write_json
 from zoo.pretrained import languages
 from zoo.pretrained.opening import open_source
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 from zoo.recipes.languages import THREE
 from zoo.scores import texts
 from zoo.text import UNK
@@ -43,7 +43,7 @@ def folder(tmp_path):
 
 
 def opened_with(path, *chosen):
-    with opened(path, chosen or ("", "")) as source:
+    with open_address(path, chosen or ("", "")) as source:
         return open_source(source)
 
 
@@ -116,9 +116,9 @@ def test_nllb_of_old_reads_its_language_behind(folder):
 def test_mbart50_has_27_languages_more(folder):
     """Its rows are those of mBART, and more behind them."""
     path = folder("mbart", {"tokenizer_class": "MBart50TokenizerFast"})
-    with opened(path, ("de_DE", "sl_SI")) as source:
+    with open_address(path, ("de_DE", "sl_SI")) as source:
         size = source.config.whole("vocab_size")
-        words = languages.vocabulary(source, size + 27, 2)
+        words = languages.read_vocabulary(source, size + 27, 2)
     reads, writes = words["tokenizers"]()
     assert words["ids"][[reads.before[0], writes.before[0]]].tolist() == [size - 26 + 2, size - 1 + 26]
     assert words["generation"] == {"forced_bos_token_id": size + 25} and reads.after == (EOS,)

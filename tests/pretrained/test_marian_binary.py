@@ -9,7 +9,7 @@ import pytest
 
 from zoo.pretrained.files import read_tensors
 from zoo.pretrained.opening import open_source
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 from zoo.training import named_weights
 
 STUDENT = Path(__file__).with_name("data") / "marian_student"
@@ -50,7 +50,7 @@ def folder(tmp_path):
 
 
 def weights(folder):
-    with opened(folder) as source:
+    with open_address(folder) as source:
         made = open_source(source)
     return {name: np.asarray(weight) for name, weight in named_weights(made.model).items()}
 

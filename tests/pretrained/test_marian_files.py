@@ -12,7 +12,7 @@ from zoo.data import pad
 from zoo.pretrained import import_network
 from zoo.pretrained.families.marian_files import SETTINGS
 from zoo.pretrained.opening import open_source
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 from zoo.pretrained.yaml_files import parse_yaml, read_yaml
 from zoo.tasks.parts.answering import Searcher
 
@@ -24,7 +24,7 @@ NAMES = "marian_files", "marian_files_apart", "marian_student"
 @pytest.mark.parametrize("name", NAMES)
 def test_it_writes_what_marian_writes(name):
     said = json.loads((DATA / name / "said.json").read_text(encoding="utf-8"))
-    with opened(DATA / name) as source:
+    with open_address(DATA / name) as source:
         made = open_source(source)
     search, (reads, writes) = made.recipe.search, made.tokenizers
     batch = pad([reads.around.put(ids) for ids in reads.encode(said["texts"])])
@@ -63,7 +63,7 @@ def changed(folder, **settings):
 
 
 def refusal(folder):
-    with opened(folder) as source, pytest.raises(ValueError) as error:
+    with open_address(folder) as source, pytest.raises(ValueError) as error:
         open_source(source)
     return str(error.value)
 
@@ -82,7 +82,7 @@ def test_settings_of_newer_programs_are_known(folder):
     """Those that Mozilla's students of 2024 state (firefox-translations-models, metadata.json), all of them off."""
     newer = dict.fromkeys(("transformer_no_bias", "transformer_no_affine", "transformer_rnn_projection"), False)
     changed(folder, **newer, transformer_decoder_ffn_depth=0, lemma_dim_emb=0)
-    with opened(folder) as source:
+    with open_address(folder) as source:
         assert open_source(source).family.name == "marian-nmt"
     changed(folder, transformer_no_bias=True)
     assert "transformer-no-bias is true; here it can only be false" in refusal(folder)
@@ -97,12 +97,12 @@ def test_the_search_is_that_of_its_settings(folder):
     (folder / "decoder.yml").write_text(
         "vocabs: [../../vocab.spm, /elsewhere/vocab.spm]\nbeam-size: 6\nnormalize: 0.6\nallow-unk: true\n"
     )
-    with opened(folder) as source:
+    with open_address(folder) as source:
         search = open_source(source).recipe.search
     assert (search.beam, search.alpha, search.penalty, search.bad_words) == (6, 0.6, "length", [])
     assert (search.ends, search.longest, search.stop, search.length_ratio) == ("places", "count", "full", 3.0)
     (folder / "decoder.yml").unlink()
-    with opened(folder) as source:
+    with open_address(folder) as source:
         search = open_source(source).recipe.search
     assert (search.beam, search.alpha, search.bad_words) == (12, 0.0, [[1]]), "as marian-decoder has it"
 
@@ -138,7 +138,7 @@ def test_the_language_is_chosen_where_there_are_many(name, vocabulary, tmp_path)
     chosen = max(pieces.values()) - 1
     renamed = {">>fra<<" if at == chosen else piece: at for piece, at in pieces.items()}
     (folder / vocabulary).write_text(json.dumps(renamed), encoding="utf-8")
-    with opened(folder, ("", "fra")) as source:
+    with open_address(folder, ("", "fra")) as source:
         made = open_source(source)
     assert made.recipe.languages == ("en" if name == "marian" else "und", "fr")
     plain = open_tokenizer(DATA / name)
@@ -146,9 +146,15 @@ def test_the_language_is_chosen_where_there_are_many(name, vocabulary, tmp_path)
     assert [int(ids[each]) for each in reader.before] == [chosen] and reader.after == plain.after
     assert reader.encode(["where is the old house"]) == plain.encode(["where is the old house"])
     assert "is for many languages. It reads any, and writes one that --target-language" in refusal(folder)
-    with opened(folder, ("", "deu")) as source, pytest.raises(ValueError, match="no language 'deu' to choose.* fra"):
+    with (
+        open_address(folder, ("", "deu")) as source,
+        pytest.raises(ValueError, match="no language 'deu' to choose.* fra"),
+    ):
         open_source(source)
-    with opened(DATA / name, ("", "fra")) as source, pytest.raises(ValueError, match="no languages to choose from"):
+    with (
+        open_address(DATA / name, ("", "fra")) as source,
+        pytest.raises(ValueError, match="no languages to choose from"),
+    ):
         open_source(source)
 
 
@@ -165,5 +171,5 @@ def test_a_vocabulary_may_have_pieces_that_are_called_as_ours(tmp_path):
 
 
 def open_tokenizer(folder):
-    with opened(folder) as source:
+    with open_address(folder) as source:
         return open_source(source).tokenizers[0]

@@ -8,11 +8,11 @@ import pytest
 
 from tests.pretrained.test_families import DATA
 from tests.pretrained.test_hostile import weights
-from zoo.pretrained.gate import kept, measure
+from zoo.pretrained.gate import measure, read_answers
 from zoo.pretrained.opening import open_source
-from zoo.pretrained.parts import reads_for
+from zoo.pretrained.parts import task_and_labels
 from zoo.pretrained.reading import Reading
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 
 OLDER = {
     "marian": {  # opus-mt-de-en
@@ -41,7 +41,7 @@ def test_what_nothing_reads_any_more_is_let_pass(name, tmp_path):
     config = json.loads((folder / "config.json").read_text())
     config |= {key: config[value] if value == "vocab_size" else value for key, value in OLDER[name].items()}
     (folder / "config.json").write_text(json.dumps(config))
-    with opened(folder) as source:
+    with open_address(folder) as source:
         assert open_source(source, tokenizers=False).model.count_params() > 0
 
 
@@ -49,7 +49,10 @@ def test_a_key_that_nobody_knows_is_refused(tmp_path):
     folder = shutil.copytree(DATA / "bert", tmp_path / "bert")
     config = json.loads((folder / "config.json").read_text()) | {"save_steps": 3}
     (folder / "config.json").write_text(json.dumps(config))
-    with opened(folder) as source, pytest.raises(ValueError, match="save_steps = 3 is a setting that is not known"):
+    with (
+        open_address(folder) as source,
+        pytest.raises(ValueError, match="save_steps = 3 is a setting that is not known"),
+    ):
         open_source(source, tokenizers=False)
 
 
@@ -68,9 +71,9 @@ def test_a_key_that_is_left_out_has_the_value_that_it_has_there(name, tmp_path):
     (folder / "config.json").write_text(json.dumps({key: config[key] for key in config if key not in LEFT_OUT[name]}))
     for each in folder.glob("*token*.json"):
         each.unlink()  # which name special pieces, too
-    with opened(folder) as source:
+    with open_address(folder) as source:
         made = open_source(source, tokenizers=False)
-        assert measure(made.model, made.network, kept(source)[1])[1] < 2e-6
+        assert measure(made.model, made.network, read_answers(source)[1])[1] < 2e-6
 
 
 @pytest.mark.parametrize("name", ["bart", "roberta", "gpt2"])
@@ -83,7 +86,7 @@ def test_files_that_name_no_class_of_tokenizers_have_that_of_their_vocabulary(na
     special = {key: value for key, value in told.items() if key.endswith("_token")}
     (folder / "special_tokens_map.json").write_text(json.dumps(special))
     said = json.loads((folder / "said.json").read_text(encoding="utf-8"))
-    with opened(folder) as source:
+    with open_address(folder) as source:
         made = open_source(source)
     tokenizer, ids = made.tokenizers[0], made.network.ids
     assert [ids[tokenizer.around.put(each)].tolist() for each in tokenizer.encode(said["texts"])] == said["ids"]
@@ -111,7 +114,7 @@ def test_pieces_may_have_been_added_behind_the_vocabulary(file, special, tmp_pat
     else:
         told |= {"added_tokens_decoder": {str(size): PIECE | {"special": special}}}
     (folder / "tokenizer_config.json").write_text(json.dumps(told))
-    with opened(folder) as source:
+    with open_address(folder) as source:
         if not special:
             with pytest.raises(ValueError, match="looks for the piece '.PAD.' in texts, which is not done here"):
                 open_source(source)
@@ -126,9 +129,9 @@ def test_a_network_without_its_output_has_no_prefix(name, tmp_path):
     """facebook/bart-base was saved so; the second has no bias of the output, either."""
     folder = shutil.copytree(DATA / name, tmp_path / name)
     weights(lambda all: {name.removeprefix("model."): each for name, each in all.items()})(folder)
-    with opened(folder) as source:
+    with open_address(folder) as source:
         made = open_source(source, tokenizers=False)
-        assert measure(made.model, made.network, kept(source)[1])[1] < 2e-6
+        assert measure(made.model, made.network, read_answers(source)[1])[1] < 2e-6
 
 
 @pytest.mark.parametrize(
@@ -141,5 +144,5 @@ def test_a_network_without_its_output_has_no_prefix(name, tmp_path):
 )
 def test_classes_without_names_are_two_and_called_as_there(said, labels):
     config = Reading({"architectures": ["BertForSequenceClassification"]} | said, "config.json")
-    assert reads_for(config) == ("classify", labels) and not config.problems
-    assert reads_for(Reading(config.settings | {"id2label": ["no", "yes"]}, "config.json")) == ("classify", ())
+    assert task_and_labels(config) == ("classify", labels) and not config.problems
+    assert task_and_labels(Reading(config.settings | {"id2label": ["no", "yes"]}, "config.json")) == ("classify", ())

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from zoo.pretrained.opening import open_source
-from zoo.pretrained.rotations import buckets_for, normals, rotations
-from zoo.pretrained.source import opened
+from zoo.pretrained.rotations import buckets_for, draw_normals, draw_rotations
+from zoo.pretrained.source import open_address
 
 DATA = Path(__file__).with_name("data")
 
@@ -25,16 +25,16 @@ DATA = Path(__file__).with_name("data")
 )
 def test_normal_numbers_are_those_of_torch(seed, count, first, last, total):
     """What torch draws: first and last three, and their sum."""
-    made = normals(seed, count)
+    made = draw_normals(seed, count)
     assert made.shape == (count,) and made.dtype == "float32"
     np.testing.assert_allclose([*made[:3], *made[-3:]], [*first, *last], atol=2e-6)
     np.testing.assert_allclose(made.sum(dtype="float64"), total, atol=2e-5)
 
 
 def test_rotations_of_several_factors_are_drawn_together():
-    first, second = rotations(3, (2, 5, 3), [4, 6])
+    first, second = draw_rotations(3, (2, 5, 3), [4, 6])
     assert (first.shape, second.shape) == ((2, 5, 3, 2), (2, 5, 3, 3))
-    np.testing.assert_array_equal(np.concatenate([first, second], -1).reshape(-1), normals(3, 150))
+    np.testing.assert_array_equal(np.concatenate([first, second], -1).reshape(-1), draw_normals(3, 150))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def changed(name, folder, **settings):
     shutil.copytree(DATA / name, folder)
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | settings))
-    with opened(folder) as source:
+    with open_address(folder) as source:
         return open_source(source, tokenizers=False)
 
 

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from tests.house_rules import ROOT
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 
 MARIAN = Path(__file__).with_name("data") / "marian"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ASK = """
 import json, sys
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 for address in sys.argv[1:]:
     try:
-        with opened(address) as source:
+        with open_address(address) as source:
             files = sorted(path.name for path in source.folder.rglob("*") if path.is_file())
             print(json.dumps([source.name, source.revision, source.licence(), files]))
     except Exception as error:
@@ -119,7 +119,7 @@ def test_without_a_network_it_says_what_to_do(environment):
 
 def test_the_package_may_be_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(ImportError, match="pip install 'seqzoo.huggingface.'"), opened("hf://owner/name"):
+    with pytest.raises(ImportError, match="pip install 'seqzoo.huggingface.'"), open_address("hf://owner/name"):
         pass
 
 

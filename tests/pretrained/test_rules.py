@@ -6,7 +6,7 @@ import pytest
 from tests.pretrained.test_families import DATA, NAMES
 from zoo.pretrained.opening import family_of
 from zoo.pretrained.rules import Rule, join, rows
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 
 LOSSES = "rows left out", "barred", "another matrix added"
 
@@ -14,7 +14,7 @@ LOSSES = "rows left out", "barred", "another matrix added"
 @pytest.mark.parametrize("name", [*NAMES, "marian_files", "marian_files_apart", "marian_student"])
 def test_weights_become_their_tensors_again(name):
     """Unless a step of the rule loses numbers, which it then says."""
-    with opened(DATA / name) as source:
+    with open_address(DATA / name) as source:
         rules, restored = family_of(source).network(source).rules, 0
         for rule in rules:
             lossy = any(word in step.name for step in rule.steps for word in LOSSES)

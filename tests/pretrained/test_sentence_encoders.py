@@ -8,7 +8,7 @@ import pytest
 from tests.pretrained.test_families import DATA
 from zoo.core.storage import write_json
 from zoo.pretrained.opening import open_source
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 
 AROUND = 2  # [CLS] and [SEP], which count there
 
@@ -20,7 +20,7 @@ def imported(tmp_path, **files):
         path = folder / f"{name}.json"
         there = json.loads(path.read_text()) if path.is_file() else {}
         write_json(path, [*there, *changes] if isinstance(there, list) else there | changes)
-    with opened(folder) as source:
+    with open_address(folder) as source:
         return open_source(source)
 
 

@@ -10,7 +10,7 @@ from tests.text.odd import CHOSEN
 from zoo.core.storage import write_json
 from zoo.pretrained.opening import open_source
 from zoo.pretrained.sentencepiece_files import read_sentencepiece
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 
 DATA, FILE = Path(__file__).with_name("data"), "sentencepiece.bpe.model"
 
@@ -22,7 +22,7 @@ def test_it_says_what_its_model_says(name, tmp_path):
     for folder in (DATA / name, shutil.copytree(DATA / name, tmp_path / name)):
         if folder.parent == tmp_path:
             (folder / FILE).unlink()
-        with opened(folder) as source:
+        with open_address(folder) as source:
             found.append(open_source(source))
     whole, alone = (made.tokenizers[0] for made in found)
     texts = CHOSEN + json.loads((DATA / name / "said.json").read_text(encoding="utf-8"))["texts"]
@@ -60,10 +60,10 @@ def test_what_sentencepiece_does_not_do_is_refused_by_name(change, message, tmp_
     whole = json.loads((DATA / "nllb" / "tokenizer.json").read_text(encoding="utf-8"))
     change(whole)
     write_json(tmp_path / "tokenizer.json", whole)
-    with opened(tmp_path) as source, pytest.raises(ValueError, match=message):
+    with open_address(tmp_path) as source, pytest.raises(ValueError, match=message):
         read_sentencepiece(source, FILE)
 
 
 def test_a_folder_with_neither_is_refused(tmp_path):
-    with opened(tmp_path) as source, pytest.raises(ValueError, match=f"lacks {FILE}, or a tokenizer.json"):
+    with open_address(tmp_path) as source, pytest.raises(ValueError, match=f"lacks {FILE}, or a tokenizer.json"):
         read_sentencepiece(source, FILE)

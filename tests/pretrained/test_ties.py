@@ -8,9 +8,9 @@ import pytest
 
 from tests.pretrained.test_families import DATA, NEAR
 from tests.pretrained.test_hostile import WEIGHTS, safetensors, tensors
-from zoo.pretrained.gate import kept, measure
+from zoo.pretrained.gate import measure, read_answers
 from zoo.pretrained.opening import open_source
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 
 SIDES = [f"model.{side}.embed_tokens.weight" for side in ("encoder", "decoder")]
 TIED = {  # the tensor -> its other names, as pytorch_model.bin has them all
@@ -23,9 +23,9 @@ TIED = {  # the tensor -> its other names, as pytorch_model.bin has them all
 
 def difference(folder, change=lambda logits: logits):
     """That of an opened folder from the answers it keeps, of which the logits are changed."""
-    with opened(folder) as source:
+    with open_address(folder) as source:
         made = open_source(source, tokenizers=False)
-        answers = kept(source)[1]
+        answers = read_answers(source)[1]
     return measure(made.model, made.network, answers | {"logits": change(answers["logits"])})[1]
 
 

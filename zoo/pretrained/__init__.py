@@ -10,7 +10,7 @@ from typing import Any
 from zoo.pretrained.gate import compare
 from zoo.pretrained.network import Family, Network, register
 from zoo.pretrained.opening import open_source
-from zoo.pretrained.source import opened
+from zoo.pretrained.source import open_address
 from zoo.pretrained.writing import check_place, write_run
 
 __all__ = ["Family", "Network", "import_network", "load", "register"]
@@ -36,9 +36,9 @@ def load(
     Raises:
         ValueError: something of it cannot be carried; the message names it.
     """
-    with opened(source, (source_language, target_language)) as found:
-        made = open_source(found, tokenizers, imports)
-    return (made.model, made.network.ids, *((made.tokenizers,) if tokenizers else ()))
+    with open_address(source, (source_language, target_language)) as origin:
+        opened = open_source(origin, tokenizers, imports)
+    return (opened.model, opened.network.ids, *((opened.tokenizers,) if tokenizers else ()))
 
 
 def import_network(
@@ -63,6 +63,6 @@ def import_network(
         ValueError: something of it cannot be carried, it answers otherwise than its source, or `out` is taken.
     """
     check_place(Path(out), force)
-    with opened(source, (source_language, target_language)) as found:
-        made = open_source(found, True, imports)
-        return write_run(made, found, compare(made, found), out, name or Path(out).name, force)
+    with open_address(source, (source_language, target_language)) as origin:
+        opened = open_source(origin, True, imports)
+        return write_run(opened, origin, compare(opened, origin), out, name or Path(out).name, force)

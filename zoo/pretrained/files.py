@@ -23,9 +23,9 @@ from msgspec import Meta
 
 from zoo.core.documents import NESTING, check, parse, whole
 from zoo.core.later import later
-from zoo.pretrained.marian_binary import is_marian, marian_arrays
+from zoo.pretrained.marian_binary import is_marian, read_marian
 from zoo.pretrained.reading import ODD, read_json, some
-from zoo.pretrained.torch_files import LONGEST_PICKLE, MOST, MOST_AXES, torch_arrays
+from zoo.pretrained.torch_files import LONGEST_PICKLE, MOST, MOST_AXES, read_torch
 
 h5py = later("h5py")
 
@@ -56,7 +56,7 @@ DAMAGED = (
 
 
 class Entry(TypedDict):
-    """What a header of safetensors says of a tensor."""
+    """A tensor in a header of safetensors."""
 
     dtype: Literal[tuple(KINDS)]
     shape: list[whole()]
@@ -64,7 +64,7 @@ class Entry(TypedDict):
 
 
 class Index(TypedDict):
-    """What an index of several files says."""
+    """An index of several files."""
 
     weight_map: dict[str, str]
 
@@ -81,14 +81,14 @@ class Tensor:
         """The numbers: floating ones as float32, whatever they were stored as."""
         try:
             with np.errstate(over="ignore"):  # infinity is refused where it would become a weight
-                found = np.asarray(self.get())
-                return found.astype("float32", copy=False) if found.dtype.kind == "f" else found
+                array = np.asarray(self.get())
+                return array.astype("float32", copy=False) if array.dtype.kind == "f" else array
         except (ValueError, *DAMAGED) as error:
-            raise ValueError(f"{self.place} cannot be read, it may be damaged: {_told(error)}") from error
+            raise ValueError(f"{self.place} cannot be read, it may be damaged: {_describe(error)}") from error
 
 
-def weights_files(folder, opened=Path):
-    """The files of weights in a folder, of the best form that it has; `opened` is told the path of an index.
+def find_weights(folder, locate=Path):
+    """The files of weights in a folder, of the best form that it has; `locate` is called with the path of an index.
 
     Raises:
         ValueError: there is none, or an index names files that are not there.
@@ -99,7 +99,7 @@ def weights_files(folder, opened=Path):
         if (folder / name).is_file():
             return [folder / name]
         if index.is_file():
-            return _listed(opened(index))
+            return _read_index(locate(index))
     others = [each for each in sorted(folder.glob("*.npz")) if each.is_file() and each.name != ANSWERS]
     others = others or [each for each in sorted(folder.glob("*.bin")) if each.is_file() and is_marian(each)]
     if len(others) == 1:  # Marian's are called after what they translate
@@ -110,16 +110,16 @@ def weights_files(folder, opened=Path):
     )
 
 
-def _listed(index):
+def _read_index(index):
     """The files that an index names, each once."""
-    told = read_json(index)
-    check(told, Index, str(index))
-    names = sorted({*told["weight_map"].values()})
-    strange = [name for name in names if Path(name).name != name or Path(name).suffix not in READERS]
-    strange = strange or [name for name in names if len(name) > LONGEST_NAME // 2]
-    if strange:
+    content = read_json(index)
+    check(content, Index, str(index))
+    names = sorted({*content["weight_map"].values()})
+    invalid = [name for name in names if Path(name).name != name or Path(name).suffix not in READERS]
+    invalid = invalid or [name for name in names if len(name) > LONGEST_NAME // 2]
+    if invalid:
         raise ValueError(
-            f"{index} names {some(strange[:1])}, which is no file of weights in its folder. Nothing else is read."
+            f"{index} names {some(invalid[:1])}, which is no file of weights in its folder. Nothing else is read."
         )
     missing = [name for name in names if not (index.parent / name).is_file()]
     if missing:
@@ -133,49 +133,49 @@ def read_tensors(paths):
     Raises:
         ValueError: a file is damaged or of a form that is not read, or two of them have one name.
     """
-    found = {}
+    tensors = {}
     for path in paths:
-        own = {}
+        of_file = {}
         try:
-            for name, shape, kind, held, get in READERS[path.suffix](path):
-                _refuse_odd(name, shape, np.dtype(kind), held)
-                if name in own:
+            for name, shape, dtype, length, read in READERS[path.suffix](path):
+                _check_array(name, shape, np.dtype(dtype), length)
+                if name in of_file:
                     raise ValueError(f"two of its arrays are called {name!r}")
-                own[name] = Tensor(f"{path}: {name!r}", tuple(shape), get)
+                of_file[name] = Tensor(f"{path}: {name!r}", tuple(shape), read)
         except DAMAGED as error:
             raise ValueError(
-                f"{path} cannot be read, it may be cut off or damaged: {_told(error)}. Fetch it again."
+                f"{path} cannot be read, it may be cut off or damaged: {_describe(error)}. Fetch it again."
             ) from error
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
-        if twice := sorted(found.keys() & own.keys()):
+        if twice := sorted(tensors.keys() & of_file.keys()):
             raise ValueError(f"{path} has {twice[0]!r}, which another file of the same network has, too.")
-        found |= own
-    return found
+        tensors |= of_file
+    return tensors
 
 
-def _told(error):
-    """What a library says of a damaged file, which may hold parts of it."""
+def _describe(error):
+    """The message of a library about a damaged file, cut because it may quote the file."""
     return (str(error) or repr(error))[:300]
 
 
-def _refuse_odd(name, shape, kind, held):
-    """Refuse an array that no network has: its numbers are `held` bytes of a kind, a dtype of NumPy."""
+def _check_array(name, shape, dtype, length):
+    """Refuse an array that no network has, by its name, shape, dtype and the number of its bytes."""
     if len(name) > LONGEST_NAME:
         raise ValueError(f"a name has {len(name):,} characters, {some([name])}; expected at most {LONGEST_NAME}")
-    if kind.hasobject:
+    if dtype.hasobject:
         raise ValueError(f"{name!r} holds Python's objects, which would have to be executed")
-    if kind.kind not in "fiub":
-        raise ValueError(f"{name!r} holds {kind}, and no numbers")
+    if dtype.kind not in "fiub":
+        raise ValueError(f"{name!r} holds {dtype}, and no numbers")
     if len(shape) > MOST_AXES:
         raise ValueError(f"{name!r} has {len(shape):,} axes; expected at most {MOST_AXES}")
     if math.prod(max(1, size) for size in shape) > MOST:
         raise ValueError(f"{name!r} has the shape {shape}, which no tensor has")
-    if math.prod(shape) * kind.itemsize != held:
-        raise ValueError(f"{name!r} has the shape {shape} and {held:,} bytes, which do not fit")
+    if math.prod(shape) * dtype.itemsize != length:
+        raise ValueError(f"{name!r} has the shape {shape} and {length:,} bytes, which do not fit")
 
 
-def _safetensors(path):
+def _read_safetensors(path):
     size = path.stat().st_size
     with open(path, "rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
@@ -197,7 +197,7 @@ def _safetensors(path):
         (first, last), kind, shape = each["data_offsets"], each["dtype"], tuple(each["shape"])
         if first != end:
             raise ValueError(f"{some([name])} begins at byte {first:,}, and what is before it ends at {end:,}")
-        yield name, shape, KINDS[kind], last - first, partial(_stored, path, 8 + length + first, kind, shape)
+        yield name, shape, KINDS[kind], last - first, partial(_read_array, path, 8 + length + first, kind, shape)
         end = last
     if end != size - 8 - length:
         raise ValueError(
@@ -206,43 +206,43 @@ def _safetensors(path):
         )
 
 
-def _stored(path, begin, kind, shape):
-    """The numbers at a place of a file, which is not mapped into memory; bfloat16 is the upper half of float32."""
+def _read_array(path, begin, kind, shape):
+    """The numbers at a place of a file, which is not mapped into memory. bfloat16 is the upper half of float32."""
     array = np.fromfile(path, KINDS[kind], math.prod(shape), offset=begin).reshape(shape)
     return (array.astype("u4") << 16).view("f4") if kind == "BF16" else array
 
 
-def _npz(path):
+def _read_npz(path):
     with zipfile.ZipFile(path) as archive:
         for each in archive.infolist():
             if each.file_size > RATIO * each.compress_size + 2**16:
                 raise ValueError(f"{each.filename}: {each.compress_size:,} bytes would become {each.file_size:,}")
             with archive.open(each) as member:
-                shape, kind, _ = _npy_header(member)
-                held = each.file_size - member.tell()
-            yield each.filename.removesuffix(".npy"), shape, kind, held, partial(_npy, path, each)
+                shape, kind, _ = _read_npy_header(member)
+                length = each.file_size - member.tell()
+            yield each.filename.removesuffix(".npy"), shape, kind, length, partial(_read_npy, path, each)
 
 
-def _npy_header(member):
+def _read_npy_header(member):
     """(shape, dtype, order of the axes) of an array, whose numbers follow; NumPy would look for a program in it."""
-    begin, found = member.read(8), None
+    begin, header = member.read(8), None
     if begin.startswith(b"\x93NUMPY"):
         width = "<H" if begin[6] == 1 else "<I"
         (length,) = struct.unpack(width, member.read(struct.calcsize(width)))
-        found = NPY.fullmatch(member.read(min(length, 10_000)))
-    if not found:
+        header = NPY.fullmatch(member.read(min(length, 10_000)))
+    if not header:
         raise ValueError(f"{member.name} is no array of numbers as NumPy writes it")
-    shape = tuple(int(size) if len(size) < 20 else MOST + 1 for size in re.findall(rb"\d+", found[3]))
-    return shape, np.dtype(found[1].decode()), "F" if found[2] == b"True" else "C"
+    shape = tuple(int(size) if len(size) < 20 else MOST + 1 for size in re.findall(rb"\d+", header[3]))
+    return shape, np.dtype(header[1].decode()), "F" if header[2] == b"True" else "C"
 
 
-def _npy(path, each):
+def _read_npy(path, each):
     with zipfile.ZipFile(path) as archive, archive.open(each) as member:
-        shape, kind, order = _npy_header(member)
+        shape, kind, order = _read_npy_header(member)
         return np.ndarray(shape, kind, member.read(), order=order)
 
 
-def _hdf5(path):
+def _read_hdf5(path):
     """Arrays of Keras' `tf_model.h5` under the names that PyTorch gives them, in PyTorch's order of axes."""
     size, links = path.stat().st_size, {}
 
@@ -266,17 +266,17 @@ def _hdf5(path):
                 raise ValueError(f"{name!r} holds nothing")
             if item.nbytes > RATIO * size + 2**16:
                 raise ValueError(f"{name!r} claims {item.size:,} numbers, more than the file can hold")
-            mine, turned = _torch_name(name)
+            torch_name, turned = _to_torch_name(name)
             shape = item.shape[::-1] if turned else item.shape
-            yield mine, shape, item.dtype, item.nbytes, partial(_dataset, path, name, turned)
+            yield torch_name, shape, item.dtype, item.nbytes, partial(_read_dataset, path, name, turned)
 
 
-def _dataset(path, name, turned):
+def _read_dataset(path, name, turned):
     with h5py.File(path, "r") as file:
         return file[name][()].T if turned else file[name][()]
 
 
-def _torch_name(name):
+def _to_torch_name(name):
     """(PyTorch's name, whether the axes are the other way round) of an array that TensorFlow's `transformers` saved."""
     plain = re.sub(r"/[^/]*___([^/]*)/", r"/\1/", name.replace(":0", "")).replace("_._", "/")
     parts = [each for each in plain.split("/") if each] or [name]
@@ -285,8 +285,8 @@ def _torch_name(name):
     return ".".join([*parts[:-1], last.get(parts[-1], parts[-1])]), parts[-1] == "kernel"
 
 
-def _binary(path):
-    return (marian_arrays if is_marian(path) else torch_arrays)(path)
+def _read_binary(path):
+    return (read_marian if is_marian(path) else read_torch)(path)
 
 
-READERS = {".safetensors": _safetensors, ".bin": _binary, ".npz": _npz, ".h5": _hdf5}
+READERS = {".safetensors": _read_safetensors, ".bin": _read_binary, ".npz": _read_npz, ".h5": _read_hdf5}

@@ -1,8 +1,8 @@
-"""Whether an imported network says what it says in its source's framework.
+"""Compares the answers of an imported network with those of its source's framework.
 
-Answers are taken that the folder keeps in `answers.npz`: `token_ids` and `lengths` (of a translator `source_ids`,
-`source_lengths` and `target_ids`), with the ids of the source, and what it makes of them: `logits`, or `states`. Else
-`transformers` answers random ids, where it is installed.
+A folder may keep such answers in `answers.npz`: `token_ids` and `lengths` (of a translator `source_ids`,
+`source_lengths` and `target_ids`), in the ids of the source, and what its framework makes of them: `logits`, or
+`states`. Without them `transformers` answers random ids, where it is installed.
 """
 
 import importlib.util
@@ -10,8 +10,8 @@ import importlib.util
 import numpy as np
 
 from zoo.core.later import later
-from zoo.pretrained.files import ANSWERS as KEPT, read_tensors
-from zoo.pretrained.vocabulary import ours
+from zoo.pretrained.files import ANSWERS, read_tensors
+from zoo.pretrained.vocabulary import to_our_ids
 
 torch = later("torch")
 transformers = later("transformers")
@@ -21,16 +21,18 @@ TEXTS, LONGEST = 8, 24
 
 
 def compare(opened, source):
-    """{"with", "what", "largest", "texts"}: the largest difference, as a share of the largest number; or None.
+    """{"with", "what", "largest", "texts"}: the largest difference, as a share of the largest number.
+
+    The result is None where there are no answers to compare with.
 
     Raises:
         ValueError: they differ by more than `ALLOWED`.
     """
-    found = kept(source) or _asked(opened, source)
-    if found is None:
+    reference = read_answers(source) or _ask_transformers(opened, source)
+    if reference is None:
         return None
-    whom, answers = found
-    _refuse_odd(whom, answers, opened.network)
+    whom, answers = reference
+    _check_answers(whom, answers, opened.network)
     what, largest = measure(opened.model, opened.network, answers)
     if not largest <= ALLOWED:
         raise ValueError(
@@ -41,68 +43,70 @@ def compare(opened, source):
     return {"with": whom, "what": what, "largest": float(largest), "texts": texts}
 
 
-def kept(source):
-    """("answers.npz", its arrays), or None."""
-    if not source.has(KEPT):
+def read_answers(source):
+    """(the name of the answers that the folder keeps, their arrays), or None without such."""
+    if not source.has(ANSWERS):
         return None
-    arrays = {name: each.read() for name, each in read_tensors([source.path(KEPT)]).items()}
-    return f"the answers that its folder keeps ({KEPT})", arrays
+    arrays = {name: each.read() for name, each in read_tensors([source.path(ANSWERS)]).items()}
+    return f"the answers that its folder keeps ({ANSWERS})", arrays
 
 
-def _refuse_odd(whom, answers, network):
-    """Refuse what are no answers.
+def _check_answers(whom, answers, network):
+    """Refuse arrays that are no answers of the network.
 
     Raises:
-        ValueError: arrays are missing, or have another form.
+        ValueError: some are missing, or have another form.
     """
     names = sorted(name for name in answers if name.endswith("_ids"))
     lengths = answers.get("source_lengths" if len(names) == 2 else "lengths", np.zeros(0))
     most = {name: network.ids_of(name.partition("_")[0]).max() for name in names}
-    right = names in (["token_ids"], ["source_ids", "target_ids"]) and answers.keys() & {"logits", "states"}
-    right = right and all(_whole(answers[name], 2, 0, most[name]) for name in names)
-    right = right and {len(answers[name]) for name in names} == {len(lengths)}
-    if not right or not _whole(lengths, 1, 1, answers[names[0]].shape[1]):
+    valid = names in (["token_ids"], ["source_ids", "target_ids"]) and answers.keys() & {"logits", "states"}
+    valid = valid and all(_has_whole_numbers(answers[name], 2, 0, most[name]) for name in names)
+    valid = valid and {len(answers[name]) for name in names} == {len(lengths)}
+    if not valid or not _has_whole_numbers(lengths, 1, 1, answers[names[0]].shape[1]):
         raise ValueError(
             f"{whom} are no answers of this network: expected token_ids and lengths, or source_ids, source_lengths and "
             f"target_ids, of its vocabulary, and logits or states; received {', '.join(answers) or 'nothing'}."
         )
 
 
-def _whole(array, axes, least, most):
+def _has_whole_numbers(array, axes, least, most):
     """Whether an array has whole numbers between two bounds, and so many axes."""
-    right = array.dtype.kind in "iu" and array.ndim == axes and array.size
-    return right and least <= array.min() <= array.max() <= most
+    whole = array.dtype.kind in "iu" and array.ndim == axes and array.size
+    return whole and least <= array.min() <= array.max() <= most
 
 
 def measure(model, network, answers):
     """(what was compared, the largest difference as a share of the largest number), padding left out."""
     batch = {
-        name: ours(value, network.ids_of(name.partition("_")[0])) if name.endswith("ids") else value
+        name: to_our_ids(value, network.ids_of(name.partition("_")[0])) if name.endswith("ids") else value
         for name, value in answers.items()
     }
     batch = {name: value.astype("int32") for name, value in batch.items() if name not in ("logits", "states")}
     what = "states" if "states" in answers else "logits"
-    made = np.asarray(model.states(batch) if what == "states" else model(batch))
-    theirs = answers[what]
-    if what == "logits" and theirs.shape[-1] != made.shape[-1] or what == "logits" and not network.labels:
-        theirs = theirs[..., network.ids]
+    outputs = np.asarray(model.states(batch) if what == "states" else model(batch))
+    expected = answers[what]
+    if what == "logits" and (not network.labels or expected.shape[-1] != outputs.shape[-1]):
+        expected = expected[..., network.ids]
     if what == "logits" and not network.labels:
         compared = ~np.isin(np.arange(len(network.ids)), network.barred)
-        made, theirs = made[..., compared], theirs[..., compared]
-    if made.shape != theirs.shape:
-        raise ValueError(f"the answers' {what} have the shape {theirs.shape}, and those of the network {made.shape}.")
-    difference = np.abs(made - theirs)
+        outputs, expected = outputs[..., compared], expected[..., compared]
+    if outputs.shape != expected.shape:
+        raise ValueError(
+            f"the {what} of the answers have the shape {expected.shape}, those of the network {outputs.shape}."
+        )
+    difference = np.abs(outputs - expected)
     if "lengths" in answers and difference.ndim == 3:
         difference = difference[np.arange(difference.shape[1])[None, :] < answers["lengths"][:, None]]
-    return what, difference.max() / np.abs(theirs).max()
+    return what, difference.max() / np.abs(expected).max()
 
 
-def _asked(opened, source):
-    """(what answered, random ids and what it made of them), or None where it is not installed, or cannot answer."""
+def _ask_transformers(opened, source):
+    """(the framework's name, random ids and its outputs), or None where it is not installed, or cannot answer."""
     if not opened.family.reference or importlib.util.find_spec("transformers") is None:
         return None
     generator, ids = np.random.default_rng(1), opened.network.ids
-    longest = _longest(opened.network.recipe)
+    longest = _longest_text(opened.network.recipe)
     lengths = generator.integers(1, longest, TEXTS, endpoint=True)
     lengths[0] = longest
     token_ids = generator.choice(ids[4:], (TEXTS, longest))
@@ -112,29 +116,28 @@ def _asked(opened, source):
     answers = []
     try:
         name = source.config.words("architectures")[0] if opened.network.labels else opened.family.reference
-        made = getattr(transformers, name).from_pretrained(source.folder, local_files_only=True)
-        made, writes = made.eval().float(), made.config.is_encoder_decoder
+        model = getattr(transformers, name).from_pretrained(source.folder, local_files_only=True)
+        model, writes = model.eval().float(), model.config.is_encoder_decoder
         for row, length in enumerate(lengths):  # one by one, for some networks answer otherwise beside longer texts
-            given = {"input_ids": torch.tensor(token_ids[row : row + 1, :length])}
-            given |= {"decoder_input_ids": torch.tensor(target_ids[row : row + 1])} if writes else {}
+            inputs = {"input_ids": torch.tensor(token_ids[row : row + 1, :length])}
+            inputs |= {"decoder_input_ids": torch.tensor(target_ids[row : row + 1])} if writes else {}
             with torch.no_grad():
-                answers.append(made(**given))
+                answers.append(model(**inputs))
     except Exception:  # of a framework that reads other sources than we do, or no text of this length
         return None
     what = "logits" if "logits" in answers[0] else "states"
     rows = [(each.logits if what == "logits" else each.last_hidden_state).numpy()[0] for each in answers]
-    found = np.zeros((TEXTS, *max(each.shape for each in rows)), "float32")
+    outputs = np.zeros((TEXTS, *max(each.shape for each in rows)), "float32")
     for row, each in enumerate(rows):
-        found[(row, *map(slice, each.shape))] = each
-    kept = {"token_ids": token_ids, "lengths": lengths}
+        outputs[(row, *map(slice, each.shape))] = each
+    asked = {"token_ids": token_ids, "lengths": lengths}
     if writes:
-        kept = {"source_ids": token_ids, "source_lengths": lengths, "target_ids": target_ids}
-    return f"transformers {transformers.__version__}", kept | {what: found}
+        asked = {"source_ids": token_ids, "source_lengths": lengths, "target_ids": target_ids}
+    return f"transformers {transformers.__version__}", asked | {what: outputs}
 
 
-def _longest(recipe):
-    """How long the random texts may be: no longer than the network has positions."""
+def _longest_text(recipe):
+    """The length of the longest random text, for which the network has positions."""
     tables = {"text": "max_input_length", "model": "context", "positions": "max_positions"}
-    held = (recipe.get(table) for table in tables)
-    bounds = [each.get(name) for each, name in zip(held, tables.values(), strict=True) if isinstance(each, dict)]
+    bounds = [recipe[table].get(name) for table, name in tables.items() if isinstance(recipe.get(table), dict)]
     return min([LONGEST, *filter(None, bounds)])

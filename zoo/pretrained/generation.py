@@ -46,121 +46,120 @@ READ = {
 KEYS = IDLE | USUAL.keys() | READ  # of which older files keep some among those of the network
 
 
-def given_by(source):
-    """The settings of a source: of its generation_config.json, or of its config.json, where older ones stand."""
+def settings_of(source):
+    """The settings of its generation_config.json, or else those in its config.json, where older files have them."""
     if source.has(FILE):
         return source.json(FILE)
     config = source.json("config.json")
-    found = {name: value for name, value in config.items() if name in KEYS and value is not None}
+    settings = {name: value for name, value in config.items() if name in KEYS and value is not None}
     if config.get("force_bos_token_to_be_generated"):
-        found["forced_bos_token_id"] = found.get("bos_token_id")
-    return found
+        settings["forced_bos_token_id"] = settings.get("bos_token_id")
+    return settings
 
 
-def without_pad(source, ids):
-    """`bad_words_ids` of a source with its pad token: it is never written, and keeps its share of the probabilities."""
-    never = given_by(source).get("bad_words_ids") or []
-    return {"bad_words_ids": [*never, [int(ids[PAD])]]} if isinstance(never, list) else {}
+def bar_pad(source, ids):
+    """`bad_words_ids` with the pad token, which is never written but keeps its share of the probabilities."""
+    bad_words = settings_of(source).get("bad_words_ids") or []
+    return {"bad_words_ids": [*bad_words, [int(ids[PAD])]]} if isinstance(bad_words, list) else {}
 
 
-def search_of(given, ids, prompts=False, barred=()):
-    """`(settings, problems)`: the settings of `[search]`, and what is refused, in words.
+def search_of(settings, ids, prompts=False, barred=()):
+    """`(search, problems)`: the settings of `[search]`, and a sentence for each setting that is refused.
 
     Args:
-        given: the settings by name, as of `given_by`.
+        settings: by name, as of `settings_of`.
         ids: for each id of ours the id that it has in the source.
         prompts: whether the model continues prompts.
         barred: ids of ours whose logits are minus infinity already.
     """
-    asked = _Asked(given, ids)
-    asked.refuse_what_none_has(prompts)
-    forced_end = asked.end("forced_eos_token_id")
-    found = {
-        "alpha": asked.number("length_penalty", 1.0),
+    reading = _Settings(settings, ids)
+    reading.refuse_unsupported(prompts)
+    forced_end = reading.is_end("forced_eos_token_id")
+    search = {
+        "alpha": reading.number("length_penalty", 1.0),
         "penalty": "length",
         "ends": "first",
         "longest": "end" if forced_end else "count",
-        "stop": asked.stop(),
-        NGRAM: asked.whole(NGRAM, 0, least=0),
-        "repetition_penalty": asked.number("repetition_penalty", 1.0, above=True),
-        "min_length": asked.whole("min_new_tokens", max(asked.whole("min_length", 1, least=0) - 1, 0), least=0),
-        "renormalize": asked.flag("renormalize_logits", False),
+        "stop": reading.stop_rule(),
+        NGRAM: reading.whole(NGRAM, 0, least=0),
+        "repetition_penalty": reading.number("repetition_penalty", 1.0, above=True),
+        "min_length": reading.whole("min_new_tokens", max(reading.whole("min_length", 1, least=0) - 1, 0), least=0),
+        "renormalize": reading.flag("renormalize_logits", False),
     }
-    longest = asked.whole("max_new_tokens", asked.whole("max_length", 0) - (0 if prompts else 1))
-    if asked.settings.keys() & {"max_new_tokens", "max_length"}:
-        found["max_output_length"] = longest - forced_end
+    longest = reading.whole("max_new_tokens", reading.whole("max_length", 0) - (0 if prompts else 1))
+    if reading.settings.keys() & {"max_new_tokens", "max_length"}:
+        search["max_output_length"] = longest - forced_end
         if longest - forced_end < 1:
-            asked.refuse("max_length leaves no token to write")
+            reading.refuse("max_length leaves no token to write")
     if not prompts:
-        found |= {"beam": asked.whole("num_beams", 1, most=1000), "forced_tokens": asked.forced()}
-    words = asked.words()
+        search |= {"beam": reading.whole("num_beams", 1, most=1000), "forced_tokens": reading.forced_tokens()}
+    bad_words = reading.bad_words()
     # Where all is normalised again, a token may as well be barred before the softmax, unless a penalty comes between.
-    if found["renormalize"] and found["repetition_penalty"] == 1:
-        found["barred_tokens"] = sorted({word[0] for word in words if len(word) == 1} - {*barred})
-        words = [word for word in words if len(word) > 1]
-    found["bad_words"] = [word for word in words if word[0] not in barred or len(word) > 1]
+    if search["renormalize"] and search["repetition_penalty"] == 1:
+        search["barred_tokens"] = sorted({word[0] for word in bad_words if len(word) == 1} - {*barred})
+        bad_words = [word for word in bad_words if len(word) > 1]
+    search["bad_words"] = [word for word in bad_words if word[0] not in barred or len(word) > 1]
     copies = {*np.flatnonzero(ids == ids[BOS]).tolist()} - {PAD, BOS, *barred}
-    counting = {"repetition_penalty": found["repetition_penalty"] != 1, NGRAM: found[NGRAM] == 1}
+    counting = {"repetition_penalty": search["repetition_penalty"] != 1, NGRAM: search[NGRAM] == 1}
     for name in [name for name, on in counting.items() if on and not prompts and copies]:
-        asked.refuse(f"{name} counts the token that starts the decoder, which may be written, too")
-    asked.refuse_unread()
-    return found, asked.problems
+        reading.refuse(f"{name} counts the token that starts the decoder, which may be written, too")
+    reading.refuse_unread()
+    return search, reading.problems
 
 
-class _Asked(Reading):
-    """Settings that are asked for one by one; what is wrong is collected. null is a setting that is not given."""
+class _Settings(Reading):
+    """Reads the settings one by one, and collects what is wrong. A setting that is null counts as missing."""
 
-    def __init__(self, given, ids):
-        super().__init__({name: value for name, value in given.items() if value is not None}, FILE, IDLE, USUAL)
+    def __init__(self, settings, ids):
+        super().__init__({name: value for name, value in settings.items() if value is not None}, FILE, IDLE, USUAL)
         self.ids = ids
 
-    def refuse_what_none_has(self, prompts):
+    def refuse_unsupported(self, prompts):
         if self.get("do_sample", False) is not False:
-            self._wrong("do_sample", "false: samples are asked for when a model runs, with --sample")
+            self._refuse_value("do_sample", "false: samples are asked for when a model runs, with --sample")
         for name, (usual, why) in OF_PROMPTS.items() if prompts else ():
             if self.get(name, usual) != usual:
                 self.refuse(f"{name} is {json.dumps(self.settings[name])}: {why}")
-        self.end("eos_token_id")
+        self.is_end("eos_token_id")
         start = self.get("decoder_start_token_id", self.get("bos_token_id"))  # as in transformers
         if not prompts and start is not None and start != self.ids[BOS]:
             self.refuse(f"decoder_start_token_id (or bos_token_id) is {start}; here it can only be {self.ids[BOS]}")
 
-    def _wrong(self, name, expected):
+    def _refuse_value(self, name, expected):
         self.refuse(f"{name} is {json.dumps(self.settings[name])}; expected {expected}")
 
-    def stop(self):
-        found = json.dumps(self.get("early_stopping", False))
-        if found not in STOPS:
-            self._wrong("early_stopping", "false, true or never")
-        return STOPS.get(found, "likely")
+    def stop_rule(self):
+        value = json.dumps(self.get("early_stopping", False))
+        if value not in STOPS:
+            self._refuse_value("early_stopping", "false, true or never")
+        return STOPS.get(value, "likely")
 
-    def end(self, name):
-        """Whether it is the end of sentence, the only one; False where it is not given."""
-        found = self.get(name)
-        if found is not None and found not in (int(self.ids[EOS]), [int(self.ids[EOS])]):
-            self._wrong(name, f"{self.ids[EOS]}, the only end of sentence here")
-        return found is not None
+    def is_end(self, name):
+        """Whether a setting is given; then it must be the only end of sentence."""
+        value = self.get(name)
+        if value is not None and value not in (int(self.ids[EOS]), [int(self.ids[EOS])]):
+            self._refuse_value(name, f"{self.ids[EOS]}, the only end of sentence here")
+        return value is not None
 
-    def ours(self, name, theirs):
+    def our_ids(self, name, their_id):
         """Our ids of one of theirs: several where its row was copied."""
-        found = np.flatnonzero(np.equal(self.ids, theirs)).tolist() if type(theirs) is int else []
-        if not found:
-            self._wrong(name, "ids of the vocabulary")
-        return found
+        ids = np.flatnonzero(np.equal(self.ids, their_id)).tolist() if type(their_id) is int else []
+        if not ids:
+            self._refuse_value(name, "ids of the vocabulary")
+        return ids
 
-    def forced(self):
+    def forced_tokens(self):
         first = self.get("forced_bos_token_id")
-        return [] if first is None else self.ours("forced_bos_token_id", first)[-1:]
+        return [] if first is None else self.our_ids("forced_bos_token_id", first)[-1:]
 
-    def words(self):
+    def bad_words(self):
         """Sequences that are never written; an end of sentence alone is none, as in transformers."""
-        words, alone = self.get("bad_words_ids", []), self.get("suppress_tokens", [])
-        for name, each in (("bad_words_ids", words), ("suppress_tokens", [alone])):
-            if not isinstance(each, list) or not all(isinstance(word, list) for word in each):
-                self._wrong(name, "a list of ids, or of lists of them")
+        words, tokens = self.get("bad_words_ids", []), self.get("suppress_tokens", [])
+        for name, value in (("bad_words_ids", words), ("suppress_tokens", [tokens])):
+            if not isinstance(value, list) or not all(isinstance(word, list) for word in value):
+                self._refuse_value(name, "a list of ids, or of lists of them")
                 return []
-        found = [[*copies] for word in words if len(word) == 1 for copies in [self.ours("bad_words_ids", word[0])]]
-        single = [[each] for copies in found for each in copies if each != EOS]
-        several = [[self.ours("bad_words_ids", each)[-1:] for each in word] for word in words if len(word) > 1]
-        single += [[each] for token in alone for each in self.ours("suppress_tokens", token)]
-        return single + [[each for piece in word for each in piece] for word in several if all(word)]
+        single = [our for word in words if len(word) == 1 for our in self.our_ids("bad_words_ids", *word) if our != EOS]
+        longer = [[self.our_ids("bad_words_ids", each)[-1:] for each in word] for word in words if len(word) > 1]
+        single += [our for token in tokens for our in self.our_ids("suppress_tokens", token)]
+        return [[our] for our in single] + [[our for piece in word for our in piece] for word in longer if all(word)]

@@ -1,4 +1,4 @@
-"""Networks for many languages: their vocabulary over our ids, and what stands around a text of each language.
+"""Networks for many languages: their vocabulary over our ids, and the ids around a text of each language.
 
 The ids are fairseq's: `<s>`, `<pad>`, `</s>`, `<unk>`, then the pieces, then the languages. The rules are those of the
 tokenizers of transformers 5.23 and of their papers: mBART-25 (arXiv:2001.08210) has the source language behind a text,
@@ -14,7 +14,14 @@ import numpy as np
 from zoo.pretrained import generation
 from zoo.pretrained.parts import refuse_tokenizers
 from zoo.pretrained.sentencepiece_files import FAIRSEQ, demand_settings, read_sentencepiece
-from zoo.pretrained.vocabulary import CONTROL, UNKNOWN as UNKNOWN_KIND, names_by_id, pieces_of, rewritten, with_start
+from zoo.pretrained.vocabulary import (
+    CONTROL,
+    UNKNOWN as UNKNOWN_KIND,
+    names_by_id,
+    pieces_of,
+    renumber,
+    with_start,
+)
 from zoo.text import Tokenizer
 from zoo.text.special import BOS, EOS
 
@@ -56,10 +63,10 @@ MANNERS = {
 }
 
 
-def vocabulary(source, size, first):
-    """What a `Network` says of words: `ids`, `barred`, `generation`, `languages`, `data` and `tokenizers`.
+def read_vocabulary(source, size, first):
+    """The arguments of a `Network` about words: `ids`, `barred`, `tokenizers`, `generation` and `languages`.
 
-    Without the files of its tokenizers a network has the same ids, and the tokenizers are refused when they are made.
+    Without the files of its tokenizers a network has the same ids, and an error comes when the tokenizers are made.
 
     Args:
         source: the `Source`; its `languages` are those that the user asks for.
@@ -67,27 +74,27 @@ def vocabulary(source, size, first):
         first: the id that its decoder starts with, where no language is chosen.
 
     Raises:
-        ValueError: the user asks for languages, and there are no such.
+        ValueError: the user asks for languages that the network does not have.
     """
     pad, eos = (source.config.get(f"{name}_token_id", usual) for name, usual in (("pad", 1), ("eos", 2)))
     try:
         manner = manner_of(source)
-        model, path, names, count, lost = names_of(source, size, manner)
-        known = {found[1]: at for at, name in enumerate(names) if (found := re.fullmatch(manner.written, name))}
-        chosen = languages_of(source, known, manner)
+        model, path, names, count, unlisted = names_of(source, size, manner)
+        languages = {match[1]: at for at, name in enumerate(names) if (match := re.fullmatch(manner.written, name))}
+        chosen = languages_of(source, languages, manner)
     except (ValueError, OSError, LookupError, TypeError, AttributeError) as error:
         if any(source.languages):
             raise
         ids, _ = with_start(size, pad, UNKNOWN, first, eos)
         return {"ids": ids, "barred": (BOS,), "tokenizers": partial(refuse_tokenizers, error), "generation": {}}
-    target, asked = known.get(chosen[1]), {}
+    target, search = languages.get(chosen[1]), {}
     if target is not None:
-        forced = generation.given_by(source).get("forced_bos_token_id")
+        forced = generation.settings_of(source).get("forced_bos_token_id")
         if manner.starts:
-            first = asked["decoder_start_token_id"] = target
-        if not manner.starts or forced in known.values():
-            asked["forced_bos_token_id"] = target
-    ids, order = with_start(size, pad, UNKNOWN, first, eos, len(lost))
+            first = search["decoder_start_token_id"] = target
+        if not manner.starts or forced in languages.values():
+            search["forced_bos_token_id"] = target
+    ids, order = with_start(size, pad, UNKNOWN, first, eos, len(unlisted))
 
     def tokenizers():
         if "" in chosen:
@@ -95,19 +102,19 @@ def vocabulary(source, size, first):
             raise ValueError(
                 f"{source.address} is for many languages, and does not say which is its {' and '.join(sides)}. Choose "
                 "with --source-language and --target-language (in Python source_language and target_language) from "
-                f"{_listed(known)}."
+                f"{_join_codes(languages)}."
             )
-        whole = ["<cls>", *names[1:], "<start>", *lost]  # `<s>` is what our BOS is called
-        made = Tokenizer(rewritten(model, whole, order, (whole[0], *names[count:]), path))
-        reads, writes = (int(np.flatnonzero(order == known[code])[0]) for code in chosen)
+        pieces = ["<cls>", *names[1:], "<start>", *unlisted]  # `<s>` is what our BOS is called
+        tokenizer = Tokenizer(renumber(model, pieces, order, (pieces[0], *names[count:]), path))
+        reads, writes = (int(np.flatnonzero(order == languages[code])[0]) for code in chosen)
         around = ((reads,), (EOS,)) if manner.before else ((), (EOS, reads))
-        return made.with_around(*around), made.with_around(() if manner.starts else (writes,), (EOS,))
+        return tokenizer.with_around(*around), tokenizer.with_around(() if manner.starts else (writes,), (EOS,))
 
     return {
         "ids": ids,
-        "barred": (BOS, *range(len(ids) - len(lost), len(ids))),
+        "barred": (BOS, *range(len(ids) - len(unlisted), len(ids))),
         "tokenizers": tokenizers,
-        "generation": asked,
+        "generation": search,
         "languages": chosen,
     }
 
@@ -117,28 +124,28 @@ def marian_targets(names):
     return {name[2:-2]: name for name in names if re.fullmatch(r">>[^<>\s]+<<", name)}
 
 
-def marian_reader(source, model, names, ids, path):
+def make_marian_reader(source, model, names, ids, path):
     """The tokenizer of what a Marian network reads.
 
     Args:
         source: the `Source`; its `languages` are those that the user asks for.
-        model, names, ids, path: as of `zoo.pretrained.vocabulary.rewritten`.
+        model, names, ids, path: as of `zoo.pretrained.vocabulary.renumber`.
 
     Raises:
-        ValueError: the target is one of many, and it is not chosen or there is no such.
+        ValueError: the network writes many languages, and the target is none of them or is not chosen.
     """
-    known, (reads, target) = marian_targets(names), source.languages
-    made = Tokenizer(rewritten(model, names, ids, known.values(), path))
-    if not known:
-        return made
-    if reads or target not in known:
-        wrong = reads or target
-        problem = f"has no language {wrong!r} to choose" if wrong else "is for many languages"
+    targets, (reads, target) = marian_targets(names), source.languages
+    tokenizer = Tokenizer(renumber(model, names, ids, targets.values(), path))
+    if not targets:
+        return tokenizer
+    if reads or target not in targets:
+        unknown = reads or target
+        problem = f"has no language {unknown!r} to choose" if unknown else "is for many languages"
         raise ValueError(
             f"{source.address} {problem}. It reads any, and writes one that --target-language chooses (in Python "
-            f"target_language): {_listed(known)}."
+            f"target_language): {_join_codes(targets)}."
         )
-    return made.with_around((int(np.flatnonzero(ids == names.index(known[target]))[0]),), (EOS,))
+    return tokenizer.with_around((int(np.flatnonzero(ids == names.index(targets[target]))[0]),), (EOS,))
 
 
 def manner_of(source):
@@ -149,9 +156,9 @@ def manner_of(source):
     name = config.get("tokenizer_class") or source.config.get("tokenizer_class") or fallback
     if name.removesuffix("Fast") not in MANNERS:
         raise ValueError(f"{source.address}: the tokenizer is a {name}; known here are {', '.join(MANNERS)}.")
-    found = MANNERS[name.removesuffix("Fast")]
+    manner = MANNERS[name.removesuffix("Fast")]
     legacy = name.startswith("Nllb") and config.get("legacy_behaviour")
-    return dataclasses.replace(found, before=False) if legacy else found
+    return dataclasses.replace(manner, before=False) if legacy else manner
 
 
 def names_of(source, size, manner):
@@ -176,35 +183,36 @@ def names_of(source, size, manner):
     stated = {at: each["content"] for at, each in added}
     if sought := [each["content"] for at, each in added if at >= len(base) and not each["special"]]:
         raise ValueError(f"{source.address} looks for the piece {sought[0]!r} in texts, which is not done here.")
-    wrong = [at for at, name in stated.items() if at < len(base) and base[at] != name]
-    if wrong or len(base) > size:
-        problem = f"the piece {wrong[0]} is {stated[wrong[0]]!r}" if wrong else f"the network knows {size:,} ids"
-        expected = f"{base[wrong[0]]!r}" if wrong else f"{len(base):,}"
-        raise ValueError(f"{source.address}: {problem}; {FAIRSEQ} makes it {expected}.")
+    for at, name in stated.items():
+        if at < len(base) and base[at] != name:
+            raise ValueError(f"{source.address}: the piece {at} is {name!r}; {FAIRSEQ} makes it {base[at]!r}.")
+    if len(base) > size:
+        raise ValueError(f"{source.address}: the network knows {size:,} ids; {FAIRSEQ} makes it {len(base):,}.")
     behind = dict(enumerate((name for name in codes if name not in stated.values()), len(base))) | stated
     names = base + [behind.get(at, f"<unused {at}>") for at in range(len(base), size)]
-    lost = {piece: None for piece, _, kind in pieces if kind not in (CONTROL, UNKNOWN_KIND)}
+    unlisted = {piece: None for piece, _, kind in pieces if kind not in (CONTROL, UNKNOWN_KIND)}
     for name in names:
-        lost.pop(name, None)
-    return model, path, names, len(base), list(lost)
+        unlisted.pop(name, None)
+    return model, path, names, len(base), list(unlisted)
 
 
-def languages_of(source, known, manner):
-    """(source, target): those that the user asks for, or else those that the files state; "" where none does.
+def languages_of(source, languages, manner):
+    """(source, target): those that the user asks for, or else those that the files state; "" where neither does.
 
     Raises:
-        ValueError: the user asks for one that there is not.
+        ValueError: the user asks for a language that the network does not have.
     """
-    wrong = [code for code in source.languages if code and code not in known]
-    if wrong:
-        raise ValueError(f"{source.address} knows no language {wrong[0]!r}; it knows {_listed(known)}.")
-    config, given = source.json("tokenizer_config.json"), generation.given_by(source)
-    start = given.get("decoder_start_token_id", source.config.get("decoder_start_token_id"))
-    forced = start if manner.starts else given.get("forced_bos_token_id")
-    named = {at: code for code, at in known.items()}
+    unknown = [code for code in source.languages if code and code not in languages]
+    if unknown:
+        raise ValueError(f"{source.address} knows no language {unknown[0]!r}; it knows {_join_codes(languages)}.")
+    config, search = source.json("tokenizer_config.json"), generation.settings_of(source)
+    start = search.get("decoder_start_token_id", source.config.get("decoder_start_token_id"))
+    forced = start if manner.starts else search.get("forced_bos_token_id")
+    named = {at: code for code, at in languages.items()}
     stated = config.get("src_lang"), named.get(forced) or config.get("tgt_lang")
-    return tuple(asked or (code if code in known else "") for asked, code in zip(source.languages, stated, strict=True))
+    stated = (code if code in languages else "" for code in stated)
+    return tuple(asked or code for asked, code in zip(source.languages, stated, strict=True))
 
 
-def _listed(known):
-    return ", ".join(sorted(known)) or "none"
+def _join_codes(languages):
+    return ", ".join(sorted(languages)) or "none"

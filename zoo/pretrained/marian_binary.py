@@ -26,7 +26,7 @@ def is_marian(path):
         return file.read(8) == struct.pack("<Q", VERSION)
 
 
-def marian_arrays(path):
+def read_marian(path):
     """(name, shape, kind, bytes, a function that reads the numbers) of each array.
 
     Raises:
@@ -46,22 +46,23 @@ def marian_arrays(path):
         names = [bytes(read("u1", length)).rstrip(b"\0").decode("utf-8", "replace") for length, *_ in headers]
         shapes = [tuple(read("<i4", rank).tolist()) for _, _, rank, _ in headers]
         begin = int(read("<u8", 1)[0]) + file.tell()
-    for name, shape, (_, kind, _, held) in zip(names, shapes, headers, strict=True):
+    for name, shape, (_, kind, _, length) in zip(names, shapes, headers, strict=True):
         if kind not in KINDS:
             raise ValueError(
                 f"{name!r} has the type {kind:#x}. Expected float16, float32, float64, int8, or intgemm's int8 or "
                 "int16. What is packed for one kind of processor is not read: import the model.npz that it came from"
             )
         numbers = math.prod(shape) * np.dtype(KINDS[kind]).itemsize
-        if min(shape, default=0) < 0 or numbers + 4 * (kind in QUANTISED) > held:
-            raise ValueError(f"{name!r} has the shape {shape} and {held:,} bytes, which do not fit")
-        if begin + held > size:
-            raise ValueError(f"{name!r} ends at byte {begin + held:,} of {size:,}: the file is cut off")
-        yield name, shape, KINDS[kind], numbers, partial(_stored, path, begin, kind, shape, turned="Wemb" not in name)
-        begin += held
+        if min(shape, default=0) < 0 or numbers + 4 * (kind in QUANTISED) > length:
+            raise ValueError(f"{name!r} has the shape {shape} and {length:,} bytes, which do not fit")
+        if begin + length > size:
+            raise ValueError(f"{name!r} ends at byte {begin + length:,} of {size:,}: the file is cut off")
+        turned = "Wemb" not in name
+        yield name, shape, KINDS[kind], numbers, partial(_read_array, path, begin, kind, shape, turned)
+        begin += length
 
 
-def _stored(path, begin, kind, shape, turned):
+def _read_array(path, begin, kind, shape, turned):
     count = math.prod(shape)
     array = np.fromfile(path, KINDS[kind], count, offset=begin)
     if kind in WHOLE:

@@ -12,7 +12,7 @@ from array import array
 
 import numpy as np
 
-from zoo.pretrained.vocabulary import ours
+from zoo.pretrained.vocabulary import to_our_ids
 from zoo.text.special import EOS
 
 MAGIC = 0xF11A48D5013417F5
@@ -21,12 +21,12 @@ MOST = 2**25  # numbers of a table
 HEAD = struct.Struct("<6Q")
 
 
-def read_shortlist(path, given, vocabularies, ids, shared):
+def read_shortlist(path, limits, vocabularies, ids, shared):
     """`{"table", "always"}` of a file, over our ids, as `serving.export.shortlist.Shortlist` has them.
 
     Args:
         path: the file.
-        given: what stands behind it in the settings: for a text how many first pieces, and best ones of each source
+        limits: what stands behind it in the settings: for a text how many first pieces, and best ones of each source
             piece, are allowed, and the probability that these must exceed.
         vocabularies: (source, target) pieces by their ids there.
         ids: (source, target) as of `our_ids`.
@@ -38,12 +38,12 @@ def read_shortlist(path, given, vocabularies, ids, shared):
     with open(path, "rb") as file:
         binary = file.read(8) == struct.pack("<Q", MAGIC)
     try:
-        owners, named, first = (_binary if binary else _text)(path, given, *vocabularies)
+        owners, allowed, first = (_read_binary if binary else _read_text)(path, limits, *vocabularies)
         if shared:
-            own = np.arange(len(vocabularies[0]))
-            owners, named = np.concatenate([owners, own]), np.concatenate([named, own])
+            same = np.arange(len(vocabularies[0]))
+            owners, allowed = np.concatenate([owners, same]), np.concatenate([allowed, same])
             order = np.argsort(owners, kind="stable")
-            owners, named = owners[order], named[order]
+            owners, allowed = owners[order], allowed[order]
         places = np.arange(len(owners)) - np.searchsorted(owners, owners)
         size, width = len(vocabularies[0]) + 1, int(places.max(initial=0)) + 1
         if size * width > MOST:
@@ -51,12 +51,12 @@ def read_shortlist(path, given, vocabularies, ids, shared):
     except ValueError as error:
         raise ValueError(f"{path} is no shortlist of this network: {error}") from error
     table = np.full((size, width), EOS, "int32")
-    table[owners, places] = ours(named, ids[1])
-    always = ours(np.arange(min(first, len(vocabularies[1]))), ids[1])
+    table[owners, places] = to_our_ids(allowed, ids[1])
+    always = to_our_ids(np.arange(min(first, len(vocabularies[1]))), ids[1])
     return {"table": table[ids[0]], "always": np.sort(always).astype("int32")}
 
 
-def _binary(path, _, reads, writes):
+def _read_binary(path, _, reads, writes):
     """(source ids in order, the target id beside each, how many first ones are allowed)."""
     size = path.stat().st_size
     with open(path, "rb") as file:
@@ -70,27 +70,27 @@ def _binary(path, _, reads, writes):
         if offsets != len(reads) + 1:
             raise ValueError(f"it is for {offsets - 1:,} source pieces, and the vocabulary has {len(reads):,}")
         behind = head[16:] + file.read()
-    found = 0
+    computed = 0
     for word in np.frombuffer(behind, "<u8", len(behind) // 8).tolist():
-        found ^= (word + 0x9E3779B9 + (found << 6) + (found >> 2)) % 2**64
-    if found != checksum:
-        raise ValueError(f"its checksum is {checksum:#x}, and that of its content {found:#x}: it is damaged")
+        computed ^= (word + 0x9E3779B9 + (computed << 6) + (computed >> 2)) % 2**64
+    if computed != checksum:
+        raise ValueError(f"its checksum is {checksum:#x}, and that of its content {computed:#x}: it is damaged")
     bounds = np.frombuffer(behind, "<u8", offsets, HEAD.size - 16)
-    named = np.frombuffer(behind, "<u4", count, HEAD.size - 16 + 8 * offsets)
+    allowed = np.frombuffer(behind, "<u4", count, HEAD.size - 16 + 8 * offsets)
     if bounds[0] or bounds[-1] != count or np.any(bounds[1:] < bounds[:-1]):
         raise ValueError("the places of its lists do not follow each other")
-    if count and named.max() >= len(writes):
-        raise ValueError(f"it allows the target id {named.max()}, and the vocabulary has {len(writes):,}")
+    if count and allowed.max() >= len(writes):
+        raise ValueError(f"it allows the target id {allowed.max()}, and the vocabulary has {len(writes):,}")
     lengths = np.diff(bounds.astype("int64"))
-    return np.repeat(np.arange(len(reads)), lengths), named, first
+    return np.repeat(np.arange(len(reads)), lengths), allowed, first
 
 
-def _text(path, given, reads, writes):
-    """As `_binary`: of several lines of a pair the last one counts, and of equal pieces the one with the larger id."""
-    first, best, least = (*given, *(FIRST, BEST, 0)[len(given) :])[:3]
-    if len(given) > 3 or {type(first), type(best), type(least)} - {int, float}:
-        raise ValueError(f"the settings behind it are {given}; of a text expected are FIRST, BEST, LEAST")
-    known = [{piece: at for at, piece in enumerate(names)} for names in (writes, reads)]
+def _read_text(path, limits, reads, writes):
+    """As `_read_binary`. Of several lines of a pair the last one counts, of equal pieces the one with the larger id."""
+    first, best, least = (*limits, *(FIRST, BEST, 0)[len(limits) :])[:3]
+    if len(limits) > 3 or {type(first), type(best), type(least)} - {int, float}:
+        raise ValueError(f"the settings behind it are {limits}; of a text expected are FIRST, BEST, LEAST")
+    lookups = [{piece: at for at, piece in enumerate(names)} for names in (writes, reads)]
     pairs, shares = array("q"), array("f")
     with open(path, encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
@@ -103,14 +103,14 @@ def _text(path, given, reads, writes):
             if not 0 <= share < math.inf:
                 raise ValueError(f"line {number} has {share} for a probability")
             if "NULL" not in pieces:
-                target, source = (of.get(each, of["<unk>"]) for of, each in zip(known, pieces, strict=True))
+                target, source = (of.get(each, of["<unk>"]) for of, each in zip(lookups, pieces, strict=True))
                 pairs.append(source * len(writes) + target)
                 shares.append(share)
     keys, last = np.unique(np.array(pairs, "int64")[::-1], return_index=True)
     shares = np.array(shares, "float32")[::-1][last]
-    owners, named = keys // len(writes), keys % len(writes)
-    order = np.lexsort((-named, -shares, owners))
+    owners, allowed = keys // len(writes), keys % len(writes)
+    order = np.lexsort((-allowed, -shares, owners))
     order = order[shares[order] > least]
-    owners, named = owners[order], named[order]
-    kept = np.arange(len(owners)) - np.searchsorted(owners, owners) < best
-    return owners[kept], named[kept], first
+    owners, allowed = owners[order], allowed[order]
+    best_ones = np.arange(len(owners)) - np.searchsorted(owners, owners) < best
+    return owners[best_ones], allowed[best_ones], first

@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """A network of others in our words; nothing of its weights is read yet.
+    """The description of a network before its weights are read.
 
     Attributes:
         recipe: the tables of its recipe: `task`, `model`, the slots.
@@ -63,7 +63,7 @@ class Family:
     reference: str = ""
 
 
-_known: dict[str, Family] = {}  # as the registry of layers, it lives as long as the process
+_families: dict[str, Family] = {}  # as the registry of layers, it lives as long as the process
 
 
 def register(family):
@@ -72,14 +72,14 @@ def register(family):
     Raises:
         ValueError: another family has its name.
     """
-    if _known.setdefault(family.name, family) is not family:
+    if _families.setdefault(family.name, family) is not family:
         raise ValueError(f"There is a family {family.name!r} already. Give this one another name.")
     return family
 
 
 def families():
-    """Those that are known, the last one that came first."""
-    return list(_known.values())[::-1]
+    """The registered families, the newest first."""
+    return list(_families.values())[::-1]
 
 
 def of_type(*types):

@@ -8,7 +8,7 @@ import pkgutil
 from typing import Any
 
 from zoo.core.later import later
-from zoo.pretrained import families as own, generation
+from zoo.pretrained import families as our_families, generation
 from zoo.pretrained.network import Family, Network, families
 from zoo.pretrained.reading import ODD
 from zoo.pretrained.rules import fill
@@ -46,10 +46,10 @@ def family_of(source):
     """The family that knows a source.
 
     Raises:
-        ValueError: none does.
+        ValueError: no family knows it.
     """
-    for module in pkgutil.iter_modules(own.__path__):
-        importlib.import_module(f"{own.__name__}.{module.name}")
+    for module in pkgutil.iter_modules(our_families.__path__):
+        importlib.import_module(f"{our_families.__name__}.{module.name}")
     for point in importlib.metadata.entry_points(group=GROUP):
         importlib.import_module(point.module)
     if source.has("recipe.toml") and not source.has("config.json"):
@@ -76,39 +76,41 @@ def open_source(source, tokenizers=True, imports=()):
         imports: modules that bring families or layers, from the working folder, too.
 
     Raises:
-        ValueError: something of it cannot be carried; all of its kind is told at once.
+        ValueError: something of it cannot be carried; the message names all that is of the same kind.
     """
     occupants.import_modules(imports)
     family = family_of(source)
-    network = _made(source, family, lambda: family.network(source))
+    network = _call_family(source, family, lambda: family.network(source))
     if any(source.languages) and not network.languages:
         raise ValueError(
             f"{source.address}: a network of the family {family.name} has no languages to choose from; received "
             f"{' and '.join(repr(each) for each in source.languages if each)}. Leave --source-language and "
             "--target-language out."
         )
-    search = search_of(source, network)
+    search = search_table(source, network)
     source.config.finish()
-    made = _made(source, family, network.tokenizers) if tokenizers else ()
-    refuse_sizes(source, network)
-    own = {"name": "imported", "system": network.recipe["model"]["kind"]}
-    recipe = make({**own, **network.recipe, "text": text_of(network, made), **search})
-    model = building.build_model(recipe.job, recipe, *sizes(network, recipe))
+    of_sides = _call_family(source, family, network.tokenizers) if tokenizers else ()
+    check_sizes(source, network)
+    head = {"name": "imported", "system": network.recipe["model"]["kind"]}
+    recipe = make({**head, **network.recipe, "text": text_table(network, of_sides), **search})
+    labels = [len(network.labels)] if recipe.job.labelled else []
+    sizes = [len(network.ids_of(side)) for side in recipe.job.sides] + labels
+    model = building.build_model(recipe.job, recipe, *sizes)
     try:
         folds, spare = fill(
             selection.named_weights(model), source.tensors, network.rules, network.unneeded, network.constants
         )
     except ValueError as error:
         raise ValueError(f"{source.address}: {error}") from error
-    return Opened(family, network, recipe, model, made, folds, spare)
+    return Opened(family, network, recipe, model, of_sides, folds, spare)
 
 
-def _made(source, family, make):
-    """What a function of a family makes; that a file is of another form is told in words."""
+def _call_family(source, family, function):
+    """What a function of a family returns; where it fails, an error says in words that a file has another form."""
     try:
-        return make()
+        return function()
     except (ValueError, MemoryError, *ODD) as error:
-        source.config.tell()  # a value that was refused may be the reason
+        source.config.raise_problems()  # a value that was refused may be the reason
         if isinstance(error, ValueError):
             raise
         raise ValueError(
@@ -116,11 +118,11 @@ def _made(source, family, make):
         ) from error
 
 
-def refuse_sizes(source, network):
-    """Refuse a network that is far larger than its weights, before there is made room for it.
+def check_sizes(source, network):
+    """Refuse a network that is far larger than its weights, before memory is taken for it.
 
     Raises:
-        ValueError: it is.
+        ValueError: its configuration asks for many more numbers, or layers, than its files hold.
     """
     tables = {name: each if isinstance(each, dict) else {"layer": each} for name, each in network.recipe.items()}
     model, of = tables["model"], lambda name: tables.get(name, {})
@@ -128,43 +130,37 @@ def refuse_sizes(source, network):
     shapes = [each.shape for each in source.tensors.values()]
     blocks = 1 if of("depth").get("layer") == "universal" else layers
     heads = model.get("num_heads", 1) * of("attention").get("head_units", 0)
-    asked = blocks * units * (2 * model.get("hidden_units", 0) + heads)
-    asked += len(network.ids) * of("embedding").get("width", units)
+    needed = blocks * units * (2 * model.get("hidden_units", 0) + heads)
+    needed += len(network.ids) * of("embedding").get("width", units)
     learned = of("positions").get("layer") == "learned"
-    asked += units * (of("positions").get("max_positions") or model.get("context", 0)) * learned
-    held = sum(map(math.prod, shapes))
-    if asked > SLACK * held + ROOM or layers > len(shapes) + FEWEST:
+    needed += units * (of("positions").get("max_positions") or model.get("context", 0)) * learned
+    stored = sum(map(math.prod, shapes))
+    if needed > SLACK * stored + ROOM or layers > len(shapes) + FEWEST:
         raise ValueError(
-            f"{source.address} asks for a network of {layers:,} layers and more than {asked:,} numbers, and its "
-            f"weights are {len(shapes):,} tensors with {held:,}. So they are not of one network."
+            f"{source.address} asks for a network of {layers:,} layers and more than {needed:,} numbers, and its "
+            f"weights are {len(shapes):,} tensors with {stored:,}. So they are not of one network."
         )
 
 
-def text_of(network, tokenizers):
-    """The table `text`: the longest text of a network counts the ids that stand around it, and that of a recipe not."""
+def text_table(network, tokenizers):
+    """The table `text`; the longest text of a network counts the ids that stand around it, and a recipe does not."""
     text = {"vocab_size": len(network.ids_of("source"))} | network.recipe.get("text", {})
     if not tokenizers or "max_input_length" not in text:
         return text
     return text | {"max_input_length": max(1, text["max_input_length"] - tokenizers[0].around.size)}
 
 
-def search_of(source, network):
-    """The table `search` of a network that writes, as its source's framework searches; what it cannot be is refused."""
+def search_table(source, network):
+    """The table `search` of a network that writes, which searches as its framework does; other searches are refused."""
     prompts = network.recipe["task"] == "continue"
     if not prompts and network.recipe["task"] not in WRITING or not source.has("config.json"):
         return {}
-    given = generation.given_by(source) | network.generation
-    found, problems = generation.search_of(given, network.ids, prompts, network.barred)
+    settings = generation.settings_of(source) | network.generation
+    search, problems = generation.search_of(settings, network.ids, prompts, network.barred)
     for each in problems:
         source.config.refuse(f"generation: {each}")
     places = network.recipe.get("positions")
     if not prompts and isinstance(places, dict) and "max_positions" in places:  # no output has more tokens
-        longest = found.get("max_output_length", Search().max_output_length)
-        found["max_output_length"] = min(longest, places["max_positions"])
-    return {"search": found | network.recipe.get("search", {})}
-
-
-def sizes(network, recipe):
-    """What the task needs to make the model: the sizes of the vocabularies, and of the labels."""
-    labels = [len(network.labels)] if recipe.job.labelled else []
-    return [len(network.ids_of(side)) for side in recipe.job.sides] + labels
+        longest = search.get("max_output_length", Search().max_output_length)
+        search["max_output_length"] = min(longest, places["max_positions"])
+    return {"search": search | network.recipe.get("search", {})}

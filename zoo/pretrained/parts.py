@@ -1,4 +1,4 @@
-"""What several families share: tables of rules for parts that many networks have, and readings of the same keys."""
+"""What several families share: the rules of parts that many networks have, and tables read off the same keys."""
 
 import math
 from functools import partial
@@ -24,7 +24,7 @@ OTHER_HEADS = "Classification", "QuestionAnswering", "MultipleChoice", "DoubleHe
 PROJECTIONS = "query", "key", "value", "output"
 
 
-def dense(theirs, ours, reads=(), writes=(), bias=True):
+def dense_rules(theirs, ours, reads=(), writes=(), bias=True):
     """The rules of a linear layer of PyTorch, whose kernel lies the other way round.
 
     Args:
@@ -32,26 +32,24 @@ def dense(theirs, ours, reads=(), writes=(), bias=True):
         reads, writes: steps for the axis that it reads, and for the one that it writes (a function of the axis).
         bias: whether it has one.
     """
-    found = [Rule(f"{theirs}.weight", f"{ours}/kernel", transpose, *_along(reads, 0), *_along(writes, -1))]
-    return found + ([Rule(f"{theirs}.bias", f"{ours}/bias", *_along(writes, -1))] if bias else [])
+    kernel = Rule(f"{theirs}.weight", f"{ours}/kernel", transpose, *_steps_along(reads, 0), *_steps_along(writes, -1))
+    return [kernel, *([Rule(f"{theirs}.bias", f"{ours}/bias", *_steps_along(writes, -1))] if bias else [])]
 
 
-def norm(theirs, ours, writes=()):
+def norm_rules(theirs, ours, writes=()):
     """The rules of a layer norm."""
-    return [
-        Rule(
-            f"{theirs}.{name}", f"{ours}/{our}", *_along(writes, -1), also=(f"{theirs}.{our}",)
-        )  # as TensorFlow has it
-        for name, our in NORM.items()
+    steps = _steps_along(writes, -1)
+    return [  # TensorFlow has our names
+        Rule(f"{theirs}.{name}", f"{ours}/{our}", *steps, also=(f"{theirs}.{our}",)) for name, our in NORM.items()
     ]
 
 
-def _along(makers, axis):
+def _steps_along(makers, axis):
     """Steps for an axis; `makers` are functions of one."""
     return [make(axis) for make in makers]
 
 
-def block(theirs, ours, layers, norms, stream=()):
+def block_rules(theirs, ours, layers, norms, stream=()):
     """The rules of a block.
 
     Args:
@@ -62,28 +60,18 @@ def block(theirs, ours, layers, norms, stream=()):
         stream: steps of the residual stream (functions of the axis).
     """
     parts = ("attention", "cross_attention")[: len(layers) // len(PROJECTIONS)]
-    mine = [f"{part}/{name}_projection" for part in parts for name in PROJECTIONS]
-    found = []
-    for their, our in zip(layers, [*mine, "feedforward/hidden", "feedforward/output_projection"], strict=True):
-        both = ((), stream) if our.endswith("output_projection") else (stream, ())
-        found += dense(f"{theirs}.{their}", f"{ours}/{our}", *both)
-    return found + [
-        rule for n, each in enumerate(norms) for rule in norm(f"{theirs}.{each}", f"{ours}/norms/{n}", stream)
+    projections = [f"{part}/{name}_projection" for part in parts for name in PROJECTIONS]
+    rules = []
+    for their, our in zip(layers, [*projections, "feedforward/hidden", "feedforward/output_projection"], strict=True):
+        steps = ((), stream) if our.endswith("output_projection") else (stream, ())
+        rules += dense_rules(f"{theirs}.{their}", f"{ours}/{our}", *steps)
+    return rules + [
+        rule for n, each in enumerate(norms) for rule in norm_rules(f"{theirs}.{each}", f"{ours}/norms/{n}", stream)
     ]
 
 
-def bart_blocks(stream=(), before="model."):
-    """The rules of the blocks of BART and its kin, behind `before`: an encoder and a decoder, which looks at it."""
-    found = []
-    for side, parts in (("encoder", ["self_attn"]), ("decoder", ["self_attn", "encoder_attn"])):
-        layers = [f"{part}.{name}_proj" for part in parts for name in ("q", "k", "v", "out")]
-        norms = [f"{name}_layer_norm" for name in (*parts, "final")]
-        found += block(f"{before}{side}.layers.{{n}}", f"{side}/blocks/{{n}}", [*layers, "fc1", "fc2"], norms, stream)
-    return found
-
-
-def entrance(here, ids, skipped=0, typed=True, size=None):
-    """The rules of the embeddings of BERT and its kin, of which token types are all the first one.
+def embedding_rules(here, ids, skipped=0, typed=True, size=None):
+    """The rules of the embeddings of BERT and its kin, where every token has the first type.
 
     Args:
         here: their place.
@@ -97,12 +85,12 @@ def entrance(here, ids, skipped=0, typed=True, size=None):
     return [
         Rule(f"{here}.word_embeddings.weight", "embedding/matrix", rows(ids, size)),
         Rule(places, "positions/positions/matrix", *steps),
-        *norm(f"{here}.LayerNorm", "positions/norm"),
+        *norm_rules(f"{here}.LayerNorm", "positions/norm"),
     ]
 
 
-def bart_vectors(ids, barred=None, stream=(), source_ids=None, before="model."):
-    """The rules of the vectors of tokens, which are those of the output, too, and of its bias.
+def bart_rules(ids, barred=None, stream=(), source_ids=None, before="model."):
+    """The rules of BART and its kin: the vectors of tokens, which the output shares, its bias, and the blocks.
 
     Args:
         ids: for each id of ours the id there.
@@ -113,28 +101,34 @@ def bart_vectors(ids, barred=None, stream=(), source_ids=None, before="model."):
     """
     whose = ("shared", "{side}.embed_tokens") if source_ids is None else ("decoder.embed_tokens",)
     theirs, *also = [f"{before}{each}.weight" for each in whose] + ["lm_head.weight"]
-    vectors = [Rule(theirs, "target_embedding/matrix", rows(ids), *_along(stream, -1), also=also)]
+    rules = [Rule(theirs, "target_embedding/matrix", rows(ids), *_steps_along(stream, -1), also=also)]
     if source_ids is not None:
         theirs = f"{before}encoder.embed_tokens.weight"
-        vectors.append(Rule(theirs, "source_embedding/matrix", rows(source_ids), *_along(stream, -1)))
-    if barred is None:
-        return vectors
-    return [*vectors, Rule("final_logits_bias", "target_embedding/output_bias", flat, rows(ids), put(barred))]
+        rules.append(Rule(theirs, "source_embedding/matrix", rows(source_ids), *_steps_along(stream, -1)))
+    if barred is not None:
+        rules.append(Rule("final_logits_bias", "target_embedding/output_bias", flat, rows(ids), put(barred)))
+    for side, parts in (("encoder", ["self_attn"]), ("decoder", ["self_attn", "encoder_attn"])):
+        layers = [*(f"{part}.{name}_proj" for part in parts for name in ("q", "k", "v", "out")), "fc1", "fc2"]
+        norms = [f"{name}_layer_norm" for name in (*parts, "final")]
+        rules += block_rules(f"{before}{side}.layers.{{n}}", f"{side}/blocks/{{n}}", layers, norms, stream)
+    return rules
 
 
-def model_table(config, sizes, **more):
+def model_table(config, sizes, activation=None, dropout=None):
     """The table `model` of a recipe.
 
     Args:
         config: the `Reading`.
         sizes: `{our name: the key that has it, or (the key, what it usually is)}` of settings that are whole numbers.
-        **more: settings that are read already.
+        activation, dropout: (the key, what it usually is).
     """
     sizes = {ours: (theirs,) if isinstance(theirs, str) else theirs for ours, theirs in sizes.items()}
-    return {"kind": "transformer"} | {ours: config.whole(*theirs) for ours, theirs in sizes.items()} | more
+    table = {"kind": "transformer"} | {ours: config.whole(*theirs) for ours, theirs in sizes.items()}
+    table |= {"activation": config.one_of(activation[0], ACTIVATIONS, activation[1])} if activation else {}
+    return table | ({"dropout": config.number(*dropout)} if dropout else {})
 
 
-def bart_model(config, usual="gelu"):
+def bart_model_table(config, usual="gelu"):
     """The table `model` of a recipe, of the keys that BART and its kin have; `usual` is their activation."""
     must_write(config)
     for name in ("attention_heads", "ffn_dim"):
@@ -143,10 +137,9 @@ def bart_model(config, usual="gelu"):
     config.must(num_hidden_layers=config.get("encoder_layers"))
     config.idle("attention_dropout", "activation_dropout", "classifier_dropout", "classif_dropout", "init_std")
     config.idle("encoder_layerdrop", "decoder_layerdrop")  # layers that training leaves out
-    activation, dropout = config.one_of("activation_function", ACTIVATIONS, usual), config.number("dropout", 0.1)
     sizes = {"units": "d_model", "num_layers": "encoder_layers", "decoder_layers": "decoder_layers"}
     sizes |= {"num_heads": "encoder_attention_heads", "hidden_units": "encoder_ffn_dim"}
-    return model_table(config, sizes, activation=activation, dropout=dropout)
+    return model_table(config, sizes, ("activation_function", usual), ("dropout", 0.1))
 
 
 def must_write(config):
@@ -156,8 +149,8 @@ def must_write(config):
         config.refuse(f"architectures is {names}; of this family only networks that write texts are known here")
 
 
-def special_ids(read, size, *fallback):
-    """(a function that makes the only tokenizer, the ids): of the files beside a network, or of its settings alone.
+def tokenizers_and_ids(read, size, *fallback):
+    """(a function that makes the only tokenizer, the ids), by the files beside a network or by its settings alone.
 
     Args:
         read: a function of `zoo.text.tokenizer_files`, already given the folder, or one like it.
@@ -174,9 +167,9 @@ def special_ids(read, size, *fallback):
 
 
 def refuse_tokenizers(error):
-    """Raise in the place of a function that makes tokenizers, for their files were no such ones."""
-    told = f"one of its files has another form than it has elsewhere ({error!r})" if isinstance(error, ODD) else error
-    raise ValueError(f"the network has no tokenizer that is known here: {told or repr(error)}") from error
+    """Stands in the place of a function that makes tokenizers, and raises the error of reading their files."""
+    reason = f"one of its files has another form than it has elsewhere ({error!r})" if isinstance(error, ODD) else error
+    raise ValueError(f"the network has no tokenizer that is known here: {reason or repr(error)}") from error
 
 
 def sinusoids(longest, units, first=0):
@@ -189,19 +182,20 @@ def sinusoids(longest, units, first=0):
     return np.concatenate([np.sin(angles), np.cos(angles)], 1)
 
 
-def has_own_output(source, shared, output="lm_head.weight"):
-    """Whether a network reads its logits off a matrix of its own, and not off its embeddings.
+def has_own_output(source, embedding):
+    """Whether a network reads its logits off a matrix of its own, and not off its `embedding`.
 
     Its files decide, as in `transformers` 5: configurations say `tie_word_embeddings` of both kinds.
     """
-    if output not in source.tensors or shared not in source.tensors:
-        return False
-    return not np.array_equal(source.tensors[output].read(), source.tensors[shared].read())
+    matrices = [source.tensors[name].read() for name in ("lm_head.weight", embedding) if name in source.tensors]
+    return len(matrices) == 2 and not np.array_equal(*matrices)
 
 
-def reads_for(config):
-    """(the task of a network that reads, by its head: "classify", "tag", or "embed" where it has none; the names of
-    its classes, by their ids)."""
+def task_and_labels(config):
+    """(the task of a network that reads, the names of its classes by their ids).
+
+    The task is "classify" or "tag" by its head, or "embed" without a head.
+    """
     names = config.words("architectures")
     config.must(problem_type=(None, "single_label_classification"))
     if any(word in names[0] for word in ("QuestionAnswering", "MultipleChoice", "NextSentence")):
@@ -212,19 +206,21 @@ def reads_for(config):
     if task == "embed":
         return task, ()
     count = config.whole("num_labels", 2)
-    named = config.get("id2label") or {str(number): f"LABEL_{number}" for number in range(count)}
-    if not isinstance(named, dict):
-        config.refuse(f"id2label is {named}; expected the name of each class by its id")
-        named = {}
-    labels = tuple(str(named.get(str(number), f"LABEL_{number}")) for number in range(len(named)))
+    names_by_id = config.get("id2label") or {str(number): f"LABEL_{number}" for number in range(count)}
+    if not isinstance(names_by_id, dict):
+        config.refuse(f"id2label is {names_by_id}; expected the name of each class by its id")
+        names_by_id = {}
+    labels = tuple(str(names_by_id.get(str(number), f"LABEL_{number}")) for number in range(len(names_by_id)))
     if len(set(labels)) < max(2, len(labels)):
-        config.refuse(f"id2label is {named}; expected two different names or more")
+        config.refuse(f"id2label is {names_by_id}; expected two different names or more")
     return task, labels
 
 
-def summary(source, recipe, dense="tanh"):
-    """The tables of a recipe for what becomes of states: of a classifier the first one, behind a layer; of a sentence
-    encoder what its folder says of its vectors, and the plain mean where it says nothing.
+def summary_tables(source, recipe, dense="tanh"):
+    """The tables of a recipe that say how states become one vector.
+
+    A classifier takes the first state, behind a layer; a sentence encoder does what its folder says, or else takes the
+    plain mean.
 
     Args:
         source: the `Source`.
@@ -239,27 +235,28 @@ def summary(source, recipe, dense="tanh"):
         source.config.refuse(f"modules.json has {', '.join(kinds)}; known here are Transformer, Pooling and Normalize")
     places = [each["path"] for each, kind in zip(modules, kinds, strict=True) if kind == "Pooling"]
     place = places[0] if places else "1_Pooling"
-    said = source.json(f"{place}/config.json", needed=bool(places))
-    modes = {name for name, value in said.items() if name.startswith("pooling_mode_") and value is True}
-    modes = modes or {f"pooling_mode_{said.get('pooling_mode', 'mean')}"}
-    known = {"pooling_mode_mean_tokens": "mean", "pooling_mode_mean": "mean"}
-    known |= {"pooling_mode_cls_token": "first", "pooling_mode_cls": "first"}
-    if len(modes) > 1 or not modes <= known.keys():
+    pooling = source.json(f"{place}/config.json", needed=bool(places))
+    modes = {name for name, value in pooling.items() if name.startswith("pooling_mode_") and value is True}
+    modes = modes or {f"pooling_mode_{pooling.get('pooling_mode', 'mean')}"}
+    poolings = {"pooling_mode_mean_tokens": "mean", "pooling_mode_mean": "mean"}
+    poolings |= {"pooling_mode_cls_token": "first", "pooling_mode_cls": "first"}
+    if len(modes) > 1 or not modes <= poolings.keys():
         source.config.refuse(
-            f"{place}/config.json asks for {', '.join(sorted(modes))}; known here are {', '.join(known)}"
+            f"{place}/config.json asks for {', '.join(sorted(modes))}; known here are {', '.join(poolings)}"
         )
-    texts, about = source.json("tokenizer_config.json"), source.json("config_sentence_transformers.json")
-    if prompt := (about.get("prompts") or {}).get(about.get("default_prompt_name")):
+    tokenizer, encoder = source.json("tokenizer_config.json"), source.json("config_sentence_transformers.json")
+    if prompt := (encoder.get("prompts") or {}).get(encoder.get("default_prompt_name")):
         source.config.refuse(
             f"config_sentence_transformers.json puts {prompt!r} before every text, which is not done here. Set "
             "default_prompt_name to null there, and write it yourself before the texts that need it"
         )
-    about = Reading(source.json("sentence_bert_config.json"), "sentence_bert_config.json")
-    about.must(do_lower_case=tuple({False, texts.get("do_lower_case", False)}))
-    longest = about.whole("max_seq_length", None) or texts.get("model_max_length") or recipe["text"]["max_input_length"]
-    about.tell()
+    settings = Reading(source.json("sentence_bert_config.json"), "sentence_bert_config.json")
+    settings.must(do_lower_case=tuple({False, tokenizer.get("do_lower_case", False)}))
+    most = recipe["text"]["max_input_length"]
+    longest = settings.whole("max_seq_length", None) or tokenizer.get("model_max_length") or most
+    settings.raise_problems()
     return {
         "model": recipe["model"] | {"normalize": "Normalize" in kinds},
-        "text": recipe["text"] | {"max_input_length": min(longest, recipe["text"]["max_input_length"])},
-        "pooling": known.get(min(modes), "mean"),
+        "text": recipe["text"] | {"max_input_length": min(longest, most)},
+        "pooling": poolings.get(min(modes), "mean"),
     }

@@ -23,24 +23,22 @@ def with_plain_letters(model, lower=True, accents=False):
     """The model with a table that does what `AlbertTokenizer` does before it reads a text.
 
     A character is decomposed (NFKD), loses its marks, becomes lower case, and then what the model's own table makes of
-    it, character by character, as the library `tokenizers` applies it. All white space is one.
+    it, character by character, as the library `tokenizers` applies it. All kinds of white space become spaces.
 
     Args:
         model: serialised.
         lower: whether letters become lower case.
         accents: whether marks stay, and characters are not decomposed.
     """
-    own, rules = rules_of(model), dict(QUOTES)
+    table, rules = rules_of(model), dict(QUOTES)
     characters = (chr(each) for places in CHANGING for each in places)
-    for one in {*characters, *(text for text in own if len(text) == 1)}:
-        read = one if accents else "".join(each for each in unicodedata.normalize("NFKD", one) if not _is_mark(each))
-        made = "".join(own.get(each, each) for each in (read.lower() if lower else read))
-        made = "".join(" " if each.isspace() and each not in NO_SPACES else each for each in made)
-        if made != one:
-            rules[one] = made
-    made = sentencepiece.SentencePieceNormalizer(norm_map=sorted(rules.items()))
-    return with_charsmap(model, "plain_letters", charsmap_of(made.serialized_normalizer_spec()))
-
-
-def _is_mark(one):
-    return unicodedata.category(one).startswith("M")
+    for character in {*characters, *(key for key in table if len(key) == 1)}:
+        text = character
+        if not accents:
+            text = "".join(each for each in unicodedata.normalize("NFKD", text) if unicodedata.category(each)[0] != "M")
+        text = "".join(table.get(each, each) for each in (text.lower() if lower else text))
+        text = "".join(" " if each.isspace() and each not in NO_SPACES else each for each in text)
+        if text != character:
+            rules[character] = text
+    normalizer = sentencepiece.SentencePieceNormalizer(norm_map=sorted(rules.items()))
+    return with_charsmap(model, "plain_letters", charsmap_of(normalizer.serialized_normalizer_spec()))

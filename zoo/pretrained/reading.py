@@ -1,6 +1,6 @@
 """A configuration of another framework, read strictly: every key is carried, or of no effect here, or refused by name.
 
-All that is wrong is collected, and told at once, before weights are read.
+All that is wrong is collected, and one error names it before weights are read.
 """
 
 import json
@@ -38,18 +38,24 @@ ODD = AttributeError, TypeError, LookupError, ArithmeticError, RuntimeError
 
 
 def some(names):
-    """The first of many names, for a message; long ones are cut."""
+    """The first of many names, for a message, which cuts long ones."""
     shown = [name if len(name) <= LONGEST else f"{name[:LONGEST]}…" for name in names[:FEW]]
     return ", ".join(shown) + (f" and {len(names) - FEW:,} more" if len(names) > FEW else "")
 
 
-def read_json(path):
-    """The object of a JSON file; NaN, infinity, a key twice and files of more than 64 MB are refused."""
+def read_bytes(path):
+    """The content of a file; one of more than 64 MB is refused."""
     path = Path(path)
     if path.stat().st_size > MOST_BYTES:
         raise ValueError(f"{path} has {path.stat().st_size:,} bytes; expected at most {MOST_BYTES:,}.")
+    return path.read_bytes()
+
+
+def read_json(path):
+    """The object of a JSON file; NaN, infinity, a key twice and files of more than 64 MB are refused."""
+    content = read_bytes(path)
     try:
-        return parse(path.read_bytes())
+        return parse(content)
     except ValueError as error:
         raise ValueError(f"{path} cannot be read as JSON: {error}") from error
 
@@ -68,83 +74,83 @@ class Reading:
         if not isinstance(settings, dict):
             raise ValueError(f"{where} holds no settings, but {type(settings).__name__}.")
         self.settings, self.where, self.problems = settings, where, []
-        self.asked, self.usual = {*idle}, usual
+        self.handled, self.usual = {*idle}, usual
 
     def get(self, name, default=None):
-        """The value as it is; a key that the family treats itself."""
-        self.asked |= {name}
+        """The value of a key as it is, which the family checks itself."""
+        self.handled |= {name}
         return self.settings.get(name, default)
 
     def whole(self, name, default=LOST, least=1, most=MOST):
         """A whole number."""
-        right = lambda each: type(each) is int and least <= each <= most  # noqa: E731
-        return self._checked(name, default, right, f"a number from {least} to {most:,}")
+        fits = lambda each: type(each) is int and least <= each <= most  # noqa: E731
+        return self._get_checked(name, default, fits, f"a number from {least} to {most:,}")
 
     def number(self, name, default=LOST, above=False):
         """A number, not negative, or `above` 0."""
-        right = lambda each: type(each) in (int, float) and (each > 0 or each == 0 and not above)  # noqa: E731
-        return self._checked(name, default, right, "a number above 0" if above else "a number that is not negative")
+        fits = lambda each: type(each) in (int, float) and (each > 0 or each == 0 and not above)  # noqa: E731
+        return self._get_checked(name, default, fits, "a number above 0" if above else "a number that is not negative")
 
     def flag(self, name, default=LOST):
         """True or false."""
-        return self._checked(name, default, lambda each: isinstance(each, bool), "true or false")
+        return self._get_checked(name, default, lambda each: isinstance(each, bool), "true or false")
 
     def words(self, name):
         """A list of words; [""] where there is none."""
-        right = lambda each: isinstance(each, list) and all(isinstance(word, str) for word in each)  # noqa: E731
-        return self._checked(name, None, right, "a list of names") or [""]
+        fits = lambda each: isinstance(each, list) and all(isinstance(word, str) for word in each)  # noqa: E731
+        return self._get_checked(name, None, fits, "a list of names") or [""]
 
-    def one_of(self, name, known, default=LOST):
-        """What a word means, of `{word: meaning}`."""
-        found = self._checked(name, default, lambda each: isinstance(each, str) and each in known, " or ".join(known))
-        return known.get(found, next(iter(known.values())))
+    def one_of(self, name, meanings, default=LOST):
+        """The meaning of a word, by `{word: meaning}`."""
+        word = self._get_checked(name, default, lambda each: each in [*meanings], " or ".join(meanings))
+        return meanings.get(word, next(iter(meanings.values())))
 
     def must(self, **values):
         """Refuse what differs from the only values that are known here; a key that is missing has them."""
         for name, value in values.items():
-            wrong = [value] if not isinstance(value, tuple) else list(value)
-            if self.get(name, wrong[0]) not in wrong:
-                expected = " or ".join(json.dumps(each) for each in wrong)
+            allowed = [value] if not isinstance(value, tuple) else list(value)
+            if self.get(name, allowed[0]) not in allowed:
+                expected = " or ".join(json.dumps(each) for each in allowed)
                 self.refuse(f"{name} is {json.dumps(self.settings[name])}; here it can only be {expected}")
 
     def idle(self, *names):
-        """Keys that are of training alone, or repeat what another one says."""
-        self.asked |= set(names)
+        """Count keys as read that are for training alone, or repeat another one."""
+        self.handled |= set(names)
 
     def refuse(self, problem):
         """Note something that cannot be carried."""
         self.problems.append(problem)
 
-    def _checked(self, name, default, right, expected):
-        found = self.get(name, default)
-        if found is not default and not right(found):
-            self.refuse(f"{name} is {json.dumps(found)}; expected {expected}")
-        elif found is LOST:
+    def _get_checked(self, name, default, fits, expected):
+        value = self.get(name, default)
+        if value is not default and not fits(value):
+            self.refuse(f"{name} is {json.dumps(value)}; expected {expected}")
+        elif value is LOST:
             self.refuse(f"{name} is missing; expected {expected}")
         else:
-            return found
+            return value
         return 1 if default is LOST else default
 
     def refuse_unread(self):
         """Refuse the keys that nobody has asked for."""
-        self.must(**{name: value for name, value in self.usual.items() if name not in self.asked})
-        for name in sorted(self.settings.keys() - self.asked):
+        self.must(**{name: value for name, value in self.usual.items() if name not in self.handled})
+        for name in sorted(self.settings.keys() - self.handled):
             self.refuse(f"{name} = {json.dumps(self.settings[name])} is a setting that is not known here")
 
     def finish(self):
-        """Tell all that is wrong.
+        """Raise all that is wrong.
 
         Raises:
-            ValueError: something was refused, or a key was asked for by nobody.
+            ValueError: something was refused, or nobody has asked for a key.
         """
         self.refuse_unread()
-        self.tell()
+        self.raise_problems()
 
-    def tell(self):
-        """Tell what was refused until now.
+    def raise_problems(self):
+        """Raise what was refused until now.
 
         Raises:
-            ValueError: something was.
+            ValueError: something was refused.
         """
         if self.problems:
             raise ValueError(

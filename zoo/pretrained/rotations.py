@@ -1,5 +1,4 @@
-"""What PyTorch draws on a processor: `torch.manual_seed(seed); torch.randn(count)`, of which the Reformer of
-Hugging Face makes its rotations.
+"""The numbers of `torch.manual_seed(seed); torch.randn(count)`, of which Hugging Face's Reformer makes its rotations.
 
 The bits are those of the Mersenne Twister. From sixteen numbers on, they become normal by Box and Muller in blocks of
 sixteen, the last of which overlaps the one before it; fewer are drawn in pairs, of twice as many bits.
@@ -10,36 +9,35 @@ import numpy as np
 BLOCK = 16
 
 
-def normals(seed, count):
-    """`(count,)` float32, equal up to rounding."""
+def draw_normals(seed, count):
+    """`(count,)` float32, as PyTorch draws them on a processor, up to rounding."""
     generator = np.random.RandomState(seed % 2**32)
 
-    def bits(number):
+    def draw_bits(number):
         return generator.randint(0, 2**32, number, dtype="uint32").astype("uint64")
 
-    def blocks(number):
-        shares = (bits(number) % 2**24 * 2.0**-24)[: number // BLOCK * BLOCK].reshape(-1, 2, BLOCK // 2)
-        return np.stack(_turned(shares[:, 0], shares[:, 1]), 1).reshape(-1)
+    def draw_blocks(number):
+        shares = (draw_bits(number) % 2**24 * 2.0**-24)[: number // BLOCK * BLOCK].reshape(-1, 2, BLOCK // 2)
+        return np.stack(_box_muller(shares[:, 0], shares[:, 1]), 1).reshape(-1)
 
     if count >= BLOCK:
-        made = blocks(count)
-        made = made if count % BLOCK == 0 else np.concatenate([made, made])[:count]
+        numbers = np.resize(draw_blocks(count), count)
         if count % BLOCK:
-            made[-BLOCK:] = blocks(BLOCK)
+            numbers[-BLOCK:] = draw_blocks(BLOCK)
     else:
-        high, low = bits(2 * (count + count % 2)).reshape(-1, 2).T
+        high, low = draw_bits(2 * (count + count % 2)).reshape(-1, 2).T
         shares = (high * 2**32 + low) % 2**53 * 2.0**-53
-        made = np.stack(_turned(shares[1::2], shares[::2]), 1).reshape(-1)[:count]
-    return made.astype("float32")
+        numbers = np.stack(_box_muller(shares[1::2], shares[::2]), 1).reshape(-1)[:count]
+    return numbers.astype("float32")
 
 
-def _turned(share, turn):
+def _box_muller(share, turn):
     """Box and Muller's two normal numbers of two uniform ones."""
     radius = np.sqrt(-2 * np.log1p(-share))
     return radius * np.cos(2 * np.pi * turn), radius * np.sin(2 * np.pi * turn)
 
 
-def rotations(seed, shape, factors):
+def draw_rotations(seed, shape, factors):
     """The rotations of `LSHSelfAttention`, `(*shape, factor / 2)` for each factor of its number of buckets.
 
     Args:
@@ -48,12 +46,12 @@ def rotations(seed, shape, factors):
         factors: even numbers.
     """
     halves = [each // 2 for each in factors]
-    drawn = normals(seed, int(np.prod(shape)) * sum(halves)).reshape(*shape, sum(halves))
-    return np.split(drawn, np.cumsum(halves)[:-1], axis=-1)
+    numbers = draw_normals(seed, int(np.prod(shape)) * sum(halves)).reshape(*shape, sum(halves))
+    return np.split(numbers, np.cumsum(halves)[:-1], axis=-1)
 
 
 def buckets_for(time, longest, chunk):
-    """The number of buckets that it takes for texts of a length, or the factors, where none is given.
+    """The number of buckets, or its factors, that the Reformer chooses where its settings give none.
 
     Args:
         time: positions of a text.

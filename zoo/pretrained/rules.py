@@ -21,7 +21,7 @@ NEVER = -1e4  # the logit of what may not be written: its probability is 0, and 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """Arrays to arrays, `forward(*arrays)` a tuple of them; `reverse` is the way back, None where numbers are lost."""
+    """From arrays to a tuple of arrays: `forward(*arrays)`; `reverse` is the way back, None where numbers are lost."""
 
     name: str
     forward: Callable
@@ -39,12 +39,12 @@ flat = each("one row taken as a vector", lambda x: x.reshape(-1), lambda x: x[No
 
 
 def squeeze(axis):
-    """Without an axis of one."""
+    """Leave out an axis of size one."""
     return each("an axis of one left out", lambda x: np.squeeze(x, axis), lambda x: np.expand_dims(x, axis))
 
 
 def widen(count, axis=-1):
-    """With so many zeros behind an axis, which change nothing where another layer has none of their units."""
+    """An axis with `count` zeros behind it, which change nothing where another layer has none of their units."""
     name = f"an axis made longer by {count}, with zeros"
     return each(
         name, lambda x: np.insert(x, [x.shape[axis]] * count, 0, axis), lambda x: np.delete(x, np.s_[-count:], axis)
@@ -52,8 +52,10 @@ def widen(count, axis=-1):
 
 
 def rows(ids, size=None):
-    """Rows in the order of our ids; a row that has two of them is copied. There are `size` of them, which else all have
-    ids."""
+    """Rows in the order of our ids; a row that has two of them is copied.
+
+    There are `size` rows; without it every row has an id.
+    """
     size = size or ids.max() + 1
 
     def forward(x):
@@ -62,32 +64,32 @@ def rows(ids, size=None):
         return x[ids]
 
     def back(x):
-        found = np.zeros((size, *x.shape[1:]), x.dtype)
-        found[ids[::-1]] = x[::-1]
-        return found
+        full = np.zeros((size, *x.shape[1:]), x.dtype)
+        full[ids[::-1]] = x[::-1]
+        return full
 
     name = "rows put into the order of our ids"
     return each(name, forward, back) if len({*ids}) == size else each(f"{name}, rows left out that have none", forward)
 
 
 def channels(order, axis=-1):
-    """The places of an axis in another order."""
+    """Put the places of an axis into another order."""
     name = "channels put into the order of our positions"
     return each(name, lambda x: x.take(order, axis), lambda x: x.take(np.argsort(order), axis))
 
 
 def scale(factor):
-    """Every number times a factor."""
+    """Multiply every number by a factor."""
     return each(f"scaled by {factor:.6g}", lambda x: x * np.float32(factor), lambda x: x / np.float32(factor))
 
 
 def drop(count):
-    """Without the first rows."""
+    """Leave out the first rows."""
     return each(f"the first {count} rows left out", lambda x: x[count:])
 
 
 def put(ids, value=NEVER):
-    """The numbers at some ids become one value."""
+    """Set the numbers at some ids to one value."""
 
     def forward(x):
         x = x.copy()
@@ -97,13 +99,13 @@ def put(ids, value=NEVER):
     return each("what is never written barred", forward)
 
 
-def barring(size, ids):
+def barring_bias(size, ids):
     """A bias of the output that bars some ids and changes nothing else."""
     return put(ids).forward(np.zeros(size, "float32"))[0]
 
 
 def split(count, axis=-1):
-    """One array becomes several of the same size."""
+    """Split one array into several of the same size."""
     return Step(
         f"split into {count}",
         lambda x: tuple(np.split(x, count, axis)),
@@ -121,12 +123,12 @@ def first(step):
 
 
 def copies(count):
-    """One array becomes several that are equal."""
+    """Copy one array, so that there are several that are equal."""
     return Step(f"copied to {count} layers", lambda x: (x,) * count, lambda *arrays: arrays[:1])
 
 
 def join(*sizes, axis=-1):
-    """Several arrays, of these sizes along an axis, become one."""
+    """Join several arrays, of these sizes along an axis."""
     return Step(
         "joined",
         lambda *arrays: (np.concatenate(arrays, axis),),
@@ -135,7 +137,7 @@ def join(*sizes, axis=-1):
 
 
 def add_row(number=0):
-    """The second array's row of a number is added to every row of the first."""
+    """Add one row of the second array, by its number, to every row of the first."""
     return Step("a row of another matrix added", lambda x, other: (x + other[number],))
 
 
@@ -165,23 +167,21 @@ class Rule:
 
         Words that `also` alone has, such as the side of an embedding that both sides share, tell no weights apart.
         """
-        found, own = {}, re.compile(_expression(self.theirs[0])).groupindex
-        for pattern in (self.theirs[0], *self.also):
-            expression = re.compile(_expression(pattern))
-            for name in names:
-                if match := expression.fullmatch(name):
-                    words = tuple((word, value) for word, value in match.groupdict().items() if word in own)
-                    found.setdefault(words, []).append(name)
-        return found
+        matches, own = {}, _compile(self.theirs[0])
+        for expression in (own, *map(_compile, self.also)):
+            for match in filter(None, map(expression.fullmatch, names)):
+                words = tuple((word, value) for word, value in match.groupdict().items() if word in own.groupindex)
+                matches.setdefault(words, []).append(match[0])
+        return matches
 
     def forth(self, *arrays):
-        """Tensors to weights."""
+        """Turn tensors into weights."""
         for step in self.steps:
             arrays = step.forward(*arrays)
         return arrays
 
     def back(self, *arrays):
-        """Weights to tensors.
+        """Turn weights into tensors again.
 
         Raises:
             ValueError: a step has lost some of the tensors' numbers.
@@ -197,9 +197,10 @@ class Rule:
         return arrays
 
 
-def _expression(pattern):
-    return re.sub(r"\\{(\w+)\\}", lambda found: f"(?P<{found[1]}>{r'[0-9]+' if found[1] == 'n' else '[A-Za-z_]+'})",
-                  re.escape(pattern))  # fmt: skip
+def _compile(pattern):
+    """The regular expression of a pattern: {n} is a number, and any other word in braces a name."""
+    group = lambda match: f"(?P<{match[1]}>{'[0-9]+' if match[1] == 'n' else '[A-Za-z_]+'})"  # noqa: E731
+    return re.compile(re.sub(r"\\{(\w+)\\}", group, re.escape(pattern)))
 
 
 def fill(weights, tensors, rules, unneeded, constants=()):
@@ -218,9 +219,9 @@ def fill(weights, tensors, rules, unneeded, constants=()):
     Raises:
         ValueError: all that does not fit, in one message.
     """
-    left, unset, problems, folds = dict.fromkeys(tensors), dict.fromkeys(weights), [], {}
+    unread, unset, problems, folds = dict.fromkeys(tensors), dict.fromkeys(weights), [], {}
     for rule in rules:
-        for words, names in rule.matches(list(left)).items():
+        for words, names in rule.matches(list(unread)).items():
             words = dict(words)
             others = [pattern.format(**words) for pattern in rule.theirs[1:]]
             paths = [path.format(**words) for path in rule.ours]
@@ -229,21 +230,21 @@ def fill(weights, tensors, rules, unneeded, constants=()):
                 problems.append(f"{names[0]} needs {', '.join(missing)} beside it, which is missing")
                 continue
             try:
-                problems += _set(rule, names, others, {path: weights.get(path) for path in paths}, tensors, unset)
+                problems += _assign(rule, names, others, {path: weights.get(path) for path in paths}, tensors, unset)
             except ValueError as error:
                 problems.append(str(error))
             for name in (*names, *others):
-                left.pop(name, None)
+                unread.pop(name, None)
             for path in paths:
                 unset.pop(path, None)
             folds |= {step.name: None for step in rule.steps}
     for path, values in dict(constants).items():
         weights[path].assign(np.asarray(values, "float32"))
         unset.pop(path)
-    reasons = {name: [why for pattern, why in unneeded.items() if fnmatchcase(name, pattern)] for name in left}
-    strange = [name for name, why in reasons.items() if not why]
-    if strange:
-        problems.append(f"nothing here takes {some(strange)}")
+    reasons = {name: [why for pattern, why in unneeded.items() if fnmatchcase(name, pattern)] for name in unread}
+    unknown = [name for name, why in reasons.items() if not why]
+    if unknown:
+        problems.append(f"nothing here takes {some(unknown)}")
     if unset:
         problems.append(f"no tensor gives {some(list(unset))}")
     if problems:
@@ -252,20 +253,20 @@ def fill(weights, tensors, rules, unneeded, constants=()):
     return [name for name in folds if name != transpose.name], {name: why[0] for name, why in reasons.items()}
 
 
-def _set(rule, names, others, weights, tensors, unset):
+def _assign(rule, names, others, weights, tensors, unset):
     """Give weights what a rule makes of tensors, all `names` the same; yields or raises what is wrong."""
     arrays = [tensors[name].read() for name in (names[0], *others)]
-    for name, found in zip((names[0], *others), arrays, strict=True):
-        if found.dtype.kind != "f":
-            raise ValueError(f"{name} holds {found.dtype}; expected floating-point numbers, as before a quantisation")
-        if not np.isfinite(found).all():
+    for name, array in zip((names[0], *others), arrays, strict=True):
+        if array.dtype.kind != "f":
+            raise ValueError(f"{name} holds {array.dtype}; expected floating-point numbers, as before a quantisation")
+        if not np.isfinite(array).all():
             raise ValueError(f"{name} holds NaN or infinity")
     for name in names[1:]:
         if not np.array_equal(arrays[0], tensors[name].read()):
             yield f"{name} differs from {names[0]}, which should be the same tensor"
-    strange = [path for path, weight in weights.items() if weight is None]
-    if strange:
-        raise ValueError(f"{names[0]} belongs to {', '.join(strange)}, which this model does not have")
+    unknown = [path for path, weight in weights.items() if weight is None]
+    if unknown:
+        raise ValueError(f"{names[0]} belongs to {', '.join(unknown)}, which this model does not have")
     shape = arrays[0].shape
     try:
         arrays = rule.forth(*arrays)

@@ -8,7 +8,7 @@ import base64
 import binascii
 
 from zoo.pretrained.reading import read_json
-from zoo.pretrained.vocabulary import CONTROL, NORMAL, UNKNOWN, names_by_id, our_ids, pieces_of, rewritten, written
+from zoo.pretrained.vocabulary import CONTROL, NORMAL, UNKNOWN, encode_model, names_by_id, our_ids, pieces_of, renumber
 from zoo.text import Tokenizer
 from zoo.text.special import BOS, EOS, UNK
 from zoo.text.tokenizer_files import GENERIC, require
@@ -18,7 +18,7 @@ SPACES = ({"Regex": " {2,}"}, " "), ({"Regex": " {2,}"}, "▁")  # several becom
 
 
 def read_sentencepiece(source, file, besides=()):
-    """(a serialised model, the pieces by their ids where these are other than the model's or else None, the path).
+    """(a serialised model, the pieces by their ids or None where these are the model's, the path).
 
     Args:
         source: the `Source`.
@@ -34,7 +34,7 @@ def read_sentencepiece(source, file, besides=()):
         raise ValueError(f"{source.address} lacks {file}, or a tokenizer.json, which a network of this family needs.")
     other = source.path("tokenizer.json")
     try:
-        return *_written(read_json(other), other, besides), other
+        return *_rebuild_model(read_json(other), other, besides), other
     except (LookupError, TypeError, AttributeError, binascii.Error) as error:
         raise ValueError(f"{other} is no tokenizer of SentencePiece's kind: {error!r}") from error
 
@@ -47,13 +47,13 @@ def demand_settings(source, unknown="<unk>", end="</s>", **expected):
         unknown, end: what its unknown piece is called, and its end of sentence.
         **expected: as of `require`.
     """
-    said = source.json("special_tokens_map.json") | source.json("tokenizer_config.json")
-    said = {key: each.get("content", each) if isinstance(each, dict) else each for key, each in said.items()}
-    require(said.get("sp_model_kwargs") or {}, f"{source.address}: sp_model_kwargs", enable_sampling=(None, False))
-    require(said, source.address, unk_token=(None, unknown), eos_token=(None, end), **expected)
+    settings = source.json("special_tokens_map.json") | source.json("tokenizer_config.json")
+    settings = {key: each.get("content", each) if isinstance(each, dict) else each for key, each in settings.items()}
+    require(settings.get("sp_model_kwargs") or {}, f"{source.address}: sp_model_kwargs", enable_sampling=(None, False))
+    require(settings, source.address, unk_token=(None, unknown), eos_token=(None, end), **expected)
 
 
-def tokenizer_of(source, ids, classes, around=((), (EOS,)), changed=lambda model: model, besides=()):
+def tokenizer_of(source, ids, classes, around=((), (EOS,)), change=lambda model: model, besides=()):
     """The tokenizer of a SentencePiece model whose ids are those of the network; further rows stand for no text.
 
     Args:
@@ -61,18 +61,18 @@ def tokenizer_of(source, ids, classes, around=((), (EOS,)), changed=lambda model
         ids: as of `our_ids`.
         classes: what its class may be called, without "Tokenizer".
         around: ids that stand before and behind a text.
-        changed: what is made of the model first.
+        change: a function that changes the model first.
         besides: as of `read_sentencepiece`.
     """
     model, names, path = read_sentencepiece(source, "spiece.model", besides)
     names = names or [piece for piece, _, _ in pieces_of(model, path)]
     others = [f"<unused {number}>" for number in range(len(names), max(ids) + 1)]
-    made = Tokenizer(rewritten(changed(model), names + others, ids, others, path))
-    known = (None, *(f"{name}Tokenizer{fast}" for name in classes for fast in ("", "Fast")), *GENERIC)
-    own = dict.fromkeys(("add_bos_token", "add_eos_token"), None if any(around) else (None, False))
+    tokenizer = Tokenizer(renumber(change(model), names + others, ids, others, path))
+    allowed = (None, *(f"{name}Tokenizer{fast}" for name in classes for fast in ("", "Fast")), *GENERIC)
+    flags = dict.fromkeys(("add_bos_token", "add_eos_token"), None if any(around) else (None, False))
     unknown, end = (names[ids[each]] if ids[each] < len(names) else None for each in (UNK, EOS))
-    demand_settings(source, unknown, end, tokenizer_class=known, **own)
-    return made.with_around(*around)
+    demand_settings(source, unknown, end, tokenizer_class=allowed, **flags)
+    return tokenizer.with_around(*around)
 
 
 def unknown_of(source):
@@ -81,13 +81,13 @@ def unknown_of(source):
     return next((place for place, (_, _, kind) in enumerate(pieces) if kind == UNKNOWN), None)
 
 
-def _written(told, where, besides):
-    model, added = told["model"], {each["id"]: each for each in told.get("added_tokens", ())}
+def _rebuild_model(document, where, besides):
+    model, added = document["model"], {each["id"]: each for each in document.get("added_tokens", ())}
     merges = model.get("type") == "BPE"
     if merges:
         require(model, where, fuse_unk=True, dropout=None)
         names, unknown = names_by_id(model["vocab"], len(model["vocab"]), where), model["unk_token"]
-        scores = _scores(names, model["merges"], {each["content"] for each in added.values()}, where)
+        scores = _compute_scores(names, model["merges"], {each["content"] for each in added.values()}, where)
     else:
         require(model, where, type="Unigram")
         names, scores = [piece for piece, _ in model["vocab"]], [score for _, score in model["vocab"]]
@@ -102,11 +102,11 @@ def _written(told, where, besides):
     scores += [0.0] * (len(names) - len(scores))
     kinds = [CONTROL if at in added else NORMAL for at in range(len(names))]
     kinds[names.index(unknown)] = UNKNOWN
-    return written(zip(names, scores, kinds, strict=True), merges, _charsmap(told, where, besides)), names
+    return encode_model(zip(names, scores, kinds, strict=True), merges, _read_charsmap(document, where, besides)), names
 
 
-def _scores(names, merges, special, where):
-    """Of each piece minus the place of the merge that makes it: SentencePiece merges what gives the best piece."""
+def _compute_scores(names, merges, special, where):
+    """The scores of pieces, minus the place of the merge that makes each: SentencePiece merges to the best piece."""
     places, pairs = {}, set()
     for at, pair in enumerate(merges):
         pair = tuple(pair.split(" ")) if isinstance(pair, str) else tuple(pair)
@@ -115,37 +115,37 @@ def _scores(names, merges, special, where):
         places["".join(pair)] = first, at
         if last != at - 1:
             raise ValueError(f"{where}: merges of {''.join(pair)!r} stand apart, so they are not SentencePiece's.")
-    known = {*names} - special
-    for piece in known:
+    pieces = {*names} - special
+    for piece in pieces:
         for cut in range(1, len(piece)):
-            if piece[:cut] in known and piece[cut:] in known and (piece[:cut], piece[cut:]) not in pairs:
+            if piece[:cut] in pieces and piece[cut:] in pieces and (piece[:cut], piece[cut:]) not in pairs:
                 raise ValueError(f"{where} does not merge {piece[:cut]!r} and {piece[cut:]!r}, as SentencePiece would.")
     return [-float(places.get(piece, (len(merges),))[0]) for piece in names]
 
 
-def _charsmap(told, where, besides):
-    """The table of the normalisation; nothing where there is none."""
-    parts, found = _flat(told.get("normalizer"), "normalizers"), b""
+def _read_charsmap(document, where, besides):
+    """The table of the normalisation, empty where there is none."""
+    parts, charsmap = _list_parts(document.get("normalizer"), "normalizers"), b""
     for each in parts:
         if each in besides:
             continue
-        if each["type"] == "Precompiled" and not found:
-            found = base64.b64decode(each["precompiled_charsmap"])
+        if each["type"] == "Precompiled" and not charsmap:
+            charsmap = base64.b64decode(each["precompiled_charsmap"])
         elif each["type"] == "Strip":
             require(each, where, strip_right=True)
         elif each["type"] != "Replace" or (each["pattern"], each["content"]) not in SPACES:
             raise ValueError(f"{where} normalises texts by {each['type']}, which SentencePiece does not have.")
-    cut = _flat(told.get("pre_tokenizer"), "pretokenizers")
-    for each in cut:
+    splitters = _list_parts(document.get("pre_tokenizer"), "pretokenizers")
+    for each in splitters:
         require(each, where, type=("Metaspace", "WhitespaceSplit"))
         if each["type"] == "Metaspace":
             require(each, where, replacement="▁", prepend_scheme=("always", None), add_prefix_space=(True, None))
-    if "Metaspace" not in [each["type"] for each in cut]:
+    if "Metaspace" not in [each["type"] for each in splitters]:
         raise ValueError(f"{where} does not begin words with ▁, as SentencePiece does.")
-    return found
+    return charsmap
 
 
-def _flat(part, name):
+def _list_parts(part, name):
     return part[name] if part and part["type"] == "Sequence" else [part] if part else []
 
 
@@ -167,4 +167,4 @@ def _read_shifted(source, first, skipped):
     if missing:
         raise ValueError(f"{path} does not have the pieces {missing}.")
     ids = our_ids(len(names), *map(names.index, ("<pad>", "<unk>", "<s>", "</s>")))
-    return Tokenizer(rewritten(model, names, ids, [*first, names[-1]], path)).with_around((BOS,), (EOS,)), ids
+    return Tokenizer(renumber(model, names, ids, [*first, names[-1]], path)).with_around((BOS,), (EOS,)), ids

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from zoo.core.documents import mismatch
 from zoo.hub.huggingface import ADDRESS
 from zoo.pretrained import generation
-from zoo.pretrained.files import RATIO, READERS, read_tensors, weights_files
+from zoo.pretrained.files import RATIO, READERS, find_weights, read_tensors
 from zoo.pretrained.reading import IDLE, Reading, read_json
 from zoo.pretrained.yaml_files import read_yaml
 
@@ -75,16 +75,16 @@ class Source:
         """
         if not self.has(name):
             raise ValueError(f"{self.address} lacks {name}, which a network of this family needs.")
-        return self.noted(self.folder / name)
+        return self.note(self.folder / name)
 
     def json(self, name, kind=dict, needed=False):
-        """The content of a JSON file; of `kind`, and nothing where there is none that is not `needed`."""
+        """The content of a JSON file, which is a `kind`; it is empty where a file that is not `needed` is missing."""
         if not needed and not self.has(name):
             return kind()
-        found = read_json(self.path(name))
-        if not isinstance(found, kind):
-            raise mismatch(f"{self.address}/{name}", "an object" if kind is dict else "a list", found)
-        return found
+        content = read_json(self.path(name))
+        if not isinstance(content, kind):
+            raise mismatch(f"{self.address}/{name}", "an object" if kind is dict else "a list", content)
+        return content
 
     @functools.cached_property
     def config(self):
@@ -94,37 +94,37 @@ class Source:
 
     @functools.cached_property
     def yaml(self):
-        """(its name, `{key: value}`) of Marian's file of settings, the first that names weights which are there."""
-        found = [self.folder / "decoder.yml", self.folder / "config.yml", *sorted(self.folder.glob("config.*.yml"))]
-        found = {
-            each.name: read_yaml(self.noted(each)) for each in found if each.is_file() and not self.has("config.json")
-        }
-        there = [name for name, each in found.items() if all(map(self.has, self.names(each.get("models"))))]
-        name = next(iter([*there, *found]), "")
-        return name, found.get(name, {})
+        """(the name, `{key: value}`) of the first of Marian's files of settings whose weights are there; "" without."""
+        if self.has("config.json"):
+            return "", {}
+        paths = [self.folder / "decoder.yml", self.folder / "config.yml", *sorted(self.folder.glob("config.*.yml"))]
+        files = {path.name: read_yaml(self.note(path)) for path in paths if path.is_file()}
+        whole = [name for name, each in files.items() if all(map(self.has, self.file_names(each.get("models"))))]
+        name = next(iter([*whole, *files]), "")
+        return name, files.get(name, {})
 
     @staticmethod
-    def names(paths):
+    def file_names(paths):
         """The names of files of Marian's settings, whose paths are those of another machine."""
-        given = paths if isinstance(paths, list) else [] if paths is None else [paths]
-        return [Path(str(each)).name.removesuffix(".gz") for each in given]
+        listed = paths if isinstance(paths, list) else [] if paths is None else [paths]
+        return [Path(str(each)).name.removesuffix(".gz") for each in listed]
 
     @functools.cached_property
     def tensors(self):
         """`{name: Tensor}` of its weights; no numbers are read yet."""
-        named = [self.path(name) for name in self.names(self.yaml[1].get("models"))]
+        named = [self.path(name) for name in self.file_names(self.yaml[1].get("models"))]
         if len(named) > 1:
             raise ValueError(
                 f"{self.address}/{self.yaml[0]} asks for {len(named)} models that translate together, which are not "
                 "read as one. Import each by itself, with its name alone under `models`."
             )
-        return read_tensors(named or [self.noted(path) for path in weights_files(self.folder, self.noted)])
+        return read_tensors(named or [self.note(path) for path in find_weights(self.folder, self.note)])
 
     def prefix(self, *names):
-        """The name of these, such as "bert.", that stands before names of its tensors; "" where none does."""
+        """The first of some names, such as "bert.", with which a tensor's name begins; "" without."""
         return next((each for each in names if any(name.startswith(each) for name in self.tensors)), "")
 
-    def noted(self, path):
+    def note(self, path):
         """The path, which counts as read.
 
         Raises:
@@ -142,11 +142,11 @@ class Source:
 
     def hashes(self):
         """`{name: SHA-256}` of the files that were read."""
-        found = {}
+        hashes = {}
         for path in self.read:
             with open(path, "rb") as file:
-                found[path.relative_to(self.folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
-        return found
+                hashes[path.relative_to(self.folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+        return hashes
 
     def licence(self):
         """The licence that the head of its README or its catalog-entry.yml states, or the first line of its LICENSE."""
@@ -154,8 +154,8 @@ class Source:
             if self.has(name):
                 text = self.path(name).read_text(encoding="utf-8", errors="replace")[:100_000]
                 head = pattern.match(text.replace("\r\n", "\n"))
-                if head and (found := LICENCE.search(head[1])):
-                    return found[1].strip().strip("\"'")
+                if head and (stated := LICENCE.search(head[1])):
+                    return stated[1].strip().strip("\"'")
         if self.has("LICENSE"):
             lines = self.path("LICENSE").read_text(encoding="utf-8", errors="replace")[:1000].split("\n")
             return next((line.strip() for line in lines if line.strip()), "")
@@ -177,8 +177,8 @@ def _refuse_link(path, folder):
 
 
 @contextlib.contextmanager
-def opened(address, languages=("", "")):
-    """A context with the `Source` of an address; what was taken out of an archive does not outlive it.
+def open_address(address, languages=("", "")):
+    """A context with the `Source` of an address, at whose end the files of an archive are removed.
 
     Raises:
         ValueError: there is no such source, or it holds what no network has.
@@ -187,7 +187,7 @@ def opened(address, languages=("", "")):
     path, revision = Path(address), ""
     with tempfile.TemporaryDirectory() as work:
         if address.startswith("hf://"):
-            folder, name, revision = _fetched(address)
+            folder, name, revision = _fetch(address)
         elif path.is_dir():
             folder, name = path, path.resolve().name
         elif path.is_file() and path.suffix in {*READERS, ".json"}:
@@ -196,7 +196,7 @@ def opened(address, languages=("", "")):
             )
         elif path.is_file():
             name = path.name.split(".")[0] if path.suffix != ".zip" else path.stem
-            folder = _unpacked(path, Path(work) / "archive")
+            folder = _unpack(path, Path(work) / "archive")
         else:
             meant = HOST.fullmatch(address)
             raise ValueError(
@@ -204,10 +204,10 @@ def opened(address, languages=("", "")):
                 "repository such as hf://OWNER/NAME or hf://OWNER/NAME@REVISION."
                 + (f" If you mean a repository of Hugging Face, it is hf://{meant[1]}." if meant else "")
             )
-        yield Source(_decompressed(folder, Path(work) / "plain"), address, name, revision, languages)
+        yield Source(_decompress(folder, Path(work) / "plain"), address, name, revision, languages)
 
 
-def _decompressed(folder, work):
+def _decompress(folder, work):
     """The folder, or a copy in `work` where files of it are compressed with gzip."""
     packed = [each for each in folder.glob("*.gz") if each.is_file() and Path(each.stem).suffix in COMPRESSED]
     if not packed:
@@ -232,7 +232,7 @@ def _decompressed(folder, work):
     return work
 
 
-def _fetched(address):
+def _fetch(address):
     """(folder, name, commit) of a repository, of which weights are fetched in one form alone.
 
     Raises:
@@ -240,10 +240,10 @@ def _fetched(address):
         ValueError: there is no such repository or revision, or nobody may read it without being known.
         OSError: it could not be reached.
     """
-    found = ADDRESS.fullmatch(address)
-    if not found or found["folder"]:
+    parts = ADDRESS.fullmatch(address)
+    if not parts or parts["folder"]:
         raise ValueError(f"{address!r} is no repository: expected hf://OWNER/NAME, or hf://OWNER/NAME@REVISION.")
-    repository, revision = found["repository"], found["revision"]
+    repository, revision = parts["repository"], parts["revision"]
     try:
         from huggingface_hub import HfApi, errors, snapshot_download
     except ImportError as error:
@@ -251,7 +251,7 @@ def _fetched(address):
         raise ImportError(needed, name="huggingface_hub") from error
     try:
         about = HfApi().model_info(repository, revision=revision)
-        wanted = [*WANTED, *_weights([each.rfilename for each in about.siblings or ()])]
+        wanted = [*WANTED, *_choose_weights([each.rfilename for each in about.siblings or ()])]
         folder = snapshot_download(repository, revision=about.sha, allow_patterns=wanted)
     except errors.GatedRepoError as error:
         raise ValueError(
@@ -268,24 +268,24 @@ def _fetched(address):
             f"There is no {repository} that you may read. Check how it is spelt; a private one needs `hf auth login`."
         ) from error
     except Exception as error:  # of the network; they have no common base class
-        told = " ".join(str(error).split())[:300]
+        reason = " ".join(str(error).split())[:300]
         raise OSError(
-            f"{address} could not be fetched: {told}. Check the network, or fetch it elsewhere and import its folder."
+            f"{address} could not be fetched: {reason}. Check the network, or fetch it elsewhere and import its folder."
         ) from error
     return Path(folder), repository.partition("/")[2], about.sha
 
 
-def _weights(names):
+def _choose_weights(names):
     """The names of weights in a repository, in the best form that it has."""
     for ending in (r".*\.safetensors", r"pytorch_model.*\.bin", r".*\.npz", r"tf_model\.h5"):
-        found = [name for name in names if re.fullmatch(ending, name) and "/" not in name]
-        if found:
-            return found
+        matching = [name for name in names if re.fullmatch(ending, name) and "/" not in name]
+        if matching:
+            return matching
     return []
 
 
-def _unpacked(path, work):
-    """The folder of an archive's files, in `work`. No file becomes longer than its archive has said."""
+def _unpack(path, work):
+    """The folder of an archive's files, in `work`. No file becomes longer than its archive states."""
     work.mkdir()
     try:
         if zipfile.is_zipfile(path):
@@ -316,7 +316,7 @@ def _unpacked(path, work):
 
 
 def _check_members(path, members):
-    """Refuse an archive of which a (name, size, whether it is a plain file) is none of a network's."""
+    """Refuse an archive with a member, (name, size, whether it is a plain file), that no network has."""
     total = sum(size for _, size, _ in members)
     if len(members) > MOST_FILES or total > RATIO * path.stat().st_size + 2**20:
         raise ValueError(f"{path} would become {len(members):,} files with {total:,} bytes, which is too many.")

@@ -52,10 +52,10 @@ class View(NamedTuple):
     strides: tuple
 
 
-def _view(storage, offset, shape, strides, *_):
-    right = isinstance(storage, Storage) and isinstance(shape, tuple) and isinstance(strides, tuple)
-    right = right and len(shape) == len(strides) <= MOST_AXES and all(map(_is_size, (offset, *shape, *strides)))
-    if not right:
+def _make_view(storage, offset, shape, strides, *_):
+    valid = isinstance(storage, Storage) and isinstance(shape, tuple) and isinstance(strides, tuple)
+    valid = valid and len(shape) == len(strides) <= MOST_AXES and all(map(_is_size, (offset, *shape, *strides)))
+    if not valid:
         raise ValueError(
             f"it has a tensor whose sizes are none of a tensor: up to {MOST_AXES} numbers from 0 to {MOST:,}"
         )
@@ -69,22 +69,22 @@ def _is_size(value):
     return isinstance(value, int) and 0 <= value <= MOST
 
 
-def _ordered(pairs=()):
-    """The dict of a list of pairs, which are taken out of it, so that copies of one list cannot fill the memory."""
-    made = _named(pairs)
+def _make_ordered(pairs=()):
+    """The dict of a list of pairs. The list becomes empty, so that copies of one list cannot fill the memory."""
+    ordered = _make_dict(pairs)
     if pairs:
         pairs.clear()
-    return made
+    return ordered
 
 
-def _size(sizes):
+def _make_size(sizes):
     if not isinstance(sizes, tuple):
         raise TypeError("a size is made of no tuple")
     return sizes
 
 
-def _named(pairs):
-    """The dict of pairs; names are texts, for to look for a tuple of tuples of tuples may take years."""
+def _make_dict(pairs):
+    """The dict of pairs. Only texts may be keys, because to hash a tuple of tuples of tuples may take years."""
     pairs = list(pairs)
     if not all(isinstance(name, str) for name, _ in pairs):
         raise ValueError("its pickle has a dict whose keys are no names")
@@ -92,60 +92,62 @@ def _named(pairs):
 
 
 CALLS = {
-    "collections OrderedDict": _ordered,
-    "torch._utils _rebuild_tensor": _view,
-    "torch._utils _rebuild_tensor_v2": _view,
+    "collections OrderedDict": _make_ordered,
+    "torch._utils _rebuild_tensor": _make_view,
+    "torch._utils _rebuild_tensor_v2": _make_view,
     "torch._utils _rebuild_parameter": lambda tensor, *_: tensor,
-    "torch Size": _size,
+    "torch Size": _make_size,
 }
 
 
-def torch_arrays(path):
+def read_torch(path):
     """(name, shape, kind, bytes, a function that reads the numbers) of each tensor.
 
     Raises:
         ValueError: the file asks for more than weights, or is damaged.
     """
-    held, places = _zipped(path) if zipfile.is_zipfile(path) else _in_a_row(path)
-    held = held.get("state_dict", held) if isinstance(held, dict) else held
-    if not isinstance(held, dict) or not all(isinstance(each, View) for each in held.values()):
+    tensors, places = _read_zip(path) if zipfile.is_zipfile(path) else _read_row(path)
+    tensors = tensors.get("state_dict", tensors) if isinstance(tensors, dict) else tensors
+    if not isinstance(tensors, dict) or not all(isinstance(each, View) for each in tensors.values()):
         raise ValueError(
             "it holds something else than named tensors; expected what `torch.save(model.state_dict())` wrote"
         )
-    for name, each in held.items():
+    for name, each in tensors.items():
         kind = np.dtype(KINDS[each.storage.kind])
-        yield name, each.shape, kind, math.prod(each.shape) * kind.itemsize, partial(_numbers, path, places, each)
+        yield name, each.shape, kind, math.prod(each.shape) * kind.itemsize, partial(_read_numbers, path, places, each)
 
 
-def _numbers(path, places, view):
+def _read_numbers(path, places, view):
     dtype = np.dtype(KINDS[view.storage.kind])
     place = {"offset": places[view.storage.key], "shape": (view.storage.count,)}
     whole = np.memmap(path, dtype, "r", **place) if math.prod(view.shape) else np.zeros(1, dtype)
     strides = [dtype.itemsize * step for step in view.strides]
-    found = np.lib.stride_tricks.as_strided(whole[view.offset :], view.shape, strides, writeable=False)
-    return (found.astype("u4") << 16).view("f4") if view.storage.kind == "BFloat16Storage" else found
+    array = np.lib.stride_tricks.as_strided(whole[view.offset :], view.shape, strides, writeable=False)
+    return (array.astype("u4") << 16).view("f4") if view.storage.kind == "BFloat16Storage" else array
 
 
-def _zipped(path):
+def _read_zip(path):
     """(what the pickle holds, `{key of a storage: its first byte}`) of the newer form."""
     size = path.stat().st_size
     with zipfile.ZipFile(path) as archive:
         members = {each.filename: each for each in archive.infolist()}
         if len(members) < len(archive.infolist()):
             raise ValueError("it is a zip that holds a name twice, so `torch.save` did not write it")
-        found = [name for name in members if name.endswith("/data.pkl")]
-        if len(found) != 1:
-            raise ValueError(f"it is a zip with {len(found)} files data.pkl; `torch.save` writes one")
-        root = found[0].removesuffix("data.pkl")
+        pickles = [name for name in members if name.endswith("/data.pkl")]
+        if len(pickles) != 1:
+            raise ValueError(f"it is a zip with {len(pickles)} files data.pkl; `torch.save` writes one")
+        root = pickles[0].removesuffix("data.pkl")
         if any(each.compress_type != zipfile.ZIP_STORED for each in members.values()):
             raise ValueError("its members are compressed, which torch never does")
         order = f"{root}byteorder"
         if order in members and archive.read(order) != b"little":
             raise ValueError(BIG_ENDIAN)
-        if members[found[0]].file_size > LONGEST_PICKLE:
-            raise ValueError(f"its pickle has {members[found[0]].file_size:,} bytes; expected up to {LONGEST_PICKLE:,}")
+        if members[pickles[0]].file_size > LONGEST_PICKLE:
+            raise ValueError(
+                f"its pickle has {members[pickles[0]].file_size:,} bytes; expected up to {LONGEST_PICKLE:,}"
+            )
         storages = {}
-        held = Interpreter(storages).run(io.BytesIO(archive.read(found[0])))
+        content = Interpreter(storages).run(io.BytesIO(archive.read(pickles[0])))
     places = {}
     with open(path, "rb") as file:
         for key, storage in storages.items():
@@ -157,23 +159,23 @@ def _zipped(path):
             places[key] = member.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
             if places[key] + width > size:
                 raise ValueError(f"the numbers {key!r} end behind the file: it is cut off")
-    return held, places
+    return content, places
 
 
-def _in_a_row(path):
-    """The same of the older form: five pickles, and behind them every storage with its length before it."""
+def _read_row(path):
+    """As `_read_zip`, of the older form: five pickles, and behind them every storage with its length before it."""
     storages, size = {}, path.stat().st_size
     with open(path, "rb") as file:
         try:
-            begun = _run(file)
+            magic = _run_pickle(file)
         except ValueError:
-            begun = None
-        if begun != MAGIC:
+            magic = None
+        if magic != MAGIC:
             raise ValueError("it is no file of `torch.save`")
-        _, about = _run(file), _run(file)
-        if isinstance(about, dict) and about.get("little_endian") is False:
+        _, system = _run_pickle(file), _run_pickle(file)
+        if isinstance(system, dict) and system.get("little_endian") is False:
             raise ValueError(BIG_ENDIAN)
-        held, keys, places = _run(file, storages), _run(file), {}
+        content, keys, places = _run_pickle(file, storages), _run_pickle(file), {}
         if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
             raise ValueError("it does not say where its numbers lie")
         for key in keys:
@@ -187,14 +189,14 @@ def _in_a_row(path):
     missing = sorted(storages.keys() - places.keys())
     if missing:
         raise ValueError(f"the numbers {missing[0]!r} are missing")
-    return held, places
+    return content, places
 
 
-def _run(file, storages=None):
+def _run_pickle(file, storages=None):
     """The value of the pickle at the file's place, behind which the file is left."""
-    begin, held = file.tell(), io.BytesIO(file.read(LONGEST_PICKLE))
-    value = Interpreter({} if storages is None else storages).run(held)
-    file.seek(begin + held.tell())
+    begin, pickle = file.tell(), io.BytesIO(file.read(LONGEST_PICKLE))
+    value = Interpreter({} if storages is None else storages).run(pickle)
+    file.seek(begin + pickle.tell())
     return value
 
 
@@ -211,15 +213,15 @@ class Interpreter:
             ValueError: it does something that weights have no need of, or ends too early.
         """
         try:
-            for code, argument, _ in _instructions(file):
+            for code, argument, _ in _read_instructions(file):
                 if code.name == "STOP":
                     return self.stack.pop()
-                self._do(code.name, argument)
+                self._execute(code.name, argument)
         except (IndexError, TypeError, AttributeError) as error:
             raise ValueError(f"its pickle makes no sense: {error}") from error
         raise ValueError("its pickle ends too early")
 
-    def _do(self, name, argument):
+    def _execute(self, name, argument):
         stack = self.stack
         if name in IGNORED:
             return
@@ -240,18 +242,18 @@ class Interpreter:
             count = TUPLES[name]
             stack[len(stack) - count :] = [tuple(stack[len(stack) - count :])]
         elif name == "TUPLE":
-            items = self._marked()
+            items = self._pop_marked()
             self.stack.append(tuple(items))
         elif name in ("APPEND", "APPENDS"):
-            items = [stack.pop()] if name == "APPEND" else self._marked()
+            items = [stack.pop()] if name == "APPEND" else self._pop_marked()
             self.stack[-1].extend(items)
         elif name in ("SETITEM", "SETITEMS"):
-            items = [stack.pop() for _ in range(2)][::-1] if name == "SETITEM" else self._marked()
-            self.stack[-1].update(_named(zip(items[::2], items[1::2], strict=True)))
+            items = [stack.pop() for _ in range(2)][::-1] if name == "SETITEM" else self._pop_marked()
+            self.stack[-1].update(_make_dict(zip(items[::2], items[1::2], strict=True)))
         elif name in ("GLOBAL", "STACK_GLOBAL"):
-            stack.append(_known(argument if name == "GLOBAL" else " ".join([stack.pop() for _ in range(2)][::-1])))
+            stack.append(_resolve(argument if name == "GLOBAL" else " ".join([stack.pop() for _ in range(2)][::-1])))
         elif name == "BINPERSID":
-            stack.append(self._storage(stack.pop()))
+            stack.append(self._make_storage(stack.pop()))
         elif name == "REDUCE":
             arguments, function = stack.pop(), stack.pop()
             if function not in CALLS.values():
@@ -262,34 +264,34 @@ class Interpreter:
         else:
             raise ValueError(f"its pickle has the instruction {name}, which weights have no need of. Nothing was run")
 
-    def _marked(self):
-        """What lies above the last mark, which is taken away."""
+    def _pop_marked(self):
+        """Take away the last mark and the values above it, and return these."""
         items, self.stack = self.stack, self.below.pop()
         return items
 
-    def _storage(self, told):
-        if len(told) > 5 and told[5] is not None or told[0] != "storage":
+    def _make_storage(self, identity):
+        if len(identity) > 5 and identity[5] is not None or identity[0] != "storage":
             raise ValueError("it has a view of numbers in a form that torch gave up in 2018")
-        _, kind, key, _, count = told[:5]
+        _, kind, key, _, count = identity[:5]
         if not isinstance(kind, str) or kind not in KINDS:
             raise ValueError("it has numbers of a kind that no weights have")
         if not isinstance(key, str) or not _is_size(count):
             raise ValueError("it has numbers without a name or a count")
-        made = Storage(kind, key, count)
-        if self.storages.setdefault(key, made) != made:
+        storage = Storage(kind, key, count)
+        if self.storages.setdefault(key, storage) != storage:
             raise ValueError(f"it reads the numbers {key!r} in two ways")
-        return made
+        return storage
 
 
-def _instructions(file):
+def _read_instructions(file):
     try:
         yield from pickletools.genops(file)
     except ValueError as error:
         raise ValueError(f"its pickle is damaged: {error}") from error
 
 
-def _known(name):
-    """What stands for a name of a pickle."""
+def _resolve(name):
+    """The function of ours, or the text, for a name that a pickle imports."""
     module, _, rest = name.partition(" ")
     if name in CALLS:
         return CALLS[name]

@@ -24,25 +24,25 @@ def our_ids(size, pad, unk, bos, eos):
     Raises:
         ValueError: an id is outside of the vocabulary.
     """
-    given = [pad, unk, bos, eos]
-    wrong = [each for each in given if each is not None and not (type(each) is int and 0 <= each < size)]
-    if wrong:
-        raise ValueError(f"the special ids {given} do not lie in a vocabulary of {size:,}: {wrong[0]!r}")
-    rest = [each for each in range(size) if each not in given]
-    if len(rest) < given.count(None):
+    special_ids = [pad, unk, bos, eos]
+    outside = [each for each in special_ids if each is not None and not (type(each) is int and 0 <= each < size)]
+    if outside:
+        raise ValueError(f"the special ids {special_ids} do not lie in a vocabulary of {size:,}: {outside[0]!r}")
+    rest = [each for each in range(size) if each not in special_ids]
+    if len(rest) < special_ids.count(None):
         raise ValueError(
-            f"a vocabulary of {size:,} has no rows for the special ids {given}, of which None needs its own"
+            f"a vocabulary of {size:,} has no rows for the special ids {special_ids}, of which None needs its own"
         )
     free = iter(rest)
-    special = [next(free) if each is None else each for each in given]
-    return np.array(special + [each for each in range(size) if each not in special])
+    chosen = [next(free) if each is None else each for each in special_ids]
+    return np.array(chosen + [each for each in range(size) if each not in chosen])
 
 
-def ours(ids, theirs):
-    """Ids of the source as ours, of `theirs` for each of ours; what begins a target is our BOS."""
-    new = np.zeros(theirs.max() + 1, int)
-    new[theirs[::-1]] = np.arange(len(theirs))[::-1]
-    return new[ids]
+def to_our_ids(ids, their_ids):
+    """Ids of the source as ours, by `their_ids` for each of ours; what begins a target is our BOS."""
+    our_id_of = np.zeros(their_ids.max() + 1, int)
+    our_id_of[their_ids[::-1]] = np.arange(len(their_ids))[::-1]
+    return our_id_of[ids]
 
 
 def with_start(size, pad, unk, first, eos, lost=0):
@@ -67,16 +67,16 @@ def names_by_id(vocabulary, size, where):
     Raises:
         ValueError: an id is missing, outside, or stands for two pieces.
     """
-    found = [None] * size
+    pieces = [None] * size
     for piece, number in vocabulary.items():
         if type(number) is not int or not 0 <= number < size:
             raise ValueError(f"{where}: the piece {piece!r} has the id {number!r}, and the network knows {size:,} ids.")
-        if found[number] is not None:
-            raise ValueError(f"{where}: the pieces {found[number]!r} and {piece!r} have one id, {number}.")
-        found[number] = piece
-    if None in found:
-        raise ValueError(f"{where}: no piece has the id {found.index(None)}, and the network knows {size:,} ids.")
-    return found
+        if pieces[number] is not None:
+            raise ValueError(f"{where}: the pieces {pieces[number]!r} and {piece!r} have one id, {number}.")
+        pieces[number] = piece
+    if None in pieces:
+        raise ValueError(f"{where}: no piece has the id {pieces.index(None)}, and the network knows {size:,} ids.")
+    return pieces
 
 
 def pieces_of(model, where="the SentencePiece model"):
@@ -85,21 +85,21 @@ def pieces_of(model, where="the SentencePiece model"):
     Raises:
         ValueError: it is none.
     """
-    found = []
+    pieces = []
     try:
         for number, _, body in fields(model):
             if number == PIECES:
                 parts = {part: content for part, _, content in fields(body)}
                 score = struct.unpack("<f", parts.get(SCORE, bytes(4)))[0]
                 kind = read_integer(parts[KIND]) if KIND in parts else NORMAL
-                found.append((parts.get(PIECE, b"").decode("utf-8"), score, kind))
+                pieces.append((parts.get(PIECE, b"").decode("utf-8"), score, kind))
     except (ValueError, struct.error) as error:
         raise ValueError(f"{where} is no SentencePiece model: {error}") from error
-    return found
+    return pieces
 
 
-def rewritten(model, names, ids, control=(), where="the SentencePiece model"):
-    """A SentencePiece model over our ids.
+def renumber(model, names, ids, control=(), where="the SentencePiece model"):
+    """A SentencePiece model whose pieces have our ids.
 
     Texts are split by the model, and its pieces are then looked up in a vocabulary that may have others, too: a single
     character of these is as likely as an unknown one, and a longer piece is never taken from a text.
@@ -114,29 +114,31 @@ def rewritten(model, names, ids, control=(), where="the SentencePiece model"):
     Raises:
         ValueError: it is no such model, or two pieces are equal.
     """
-    own = {piece: (score, kind) for piece, score, kind in pieces_of(model, where)}
-    others = [(number, part, body) for number, part, body in fields(model) if number != PIECES]
-    lowest = min((score for score, kind in own.values() if kind == NORMAL), default=0.0)
-    table = {name: own.get(name) or _strange(name, lowest) for name in names}
+    known = {piece: (score, kind) for piece, score, kind in pieces_of(model, where)}
+    lowest = min((score for score, kind in known.values() if kind == NORMAL), default=0.0)
+    table = {name: known.get(name) or _unknown_piece(name, lowest) for name in names}
     table |= {name: (0.0, CONTROL) for name in control}
-    mine = [(piece, 0.0, kind) for piece, kind in SPECIAL.values()]
-    mine += [(names[old], *table[names[old]]) for old in ids[len(SPECIAL) :]]
+    pieces = [(piece, 0.0, kind) for piece, kind in SPECIAL.values()]
+    pieces += [(names[old], *table[names[old]]) for old in ids[len(SPECIAL) :]]
     seen = set()
-    for piece, _, _ in mine:
+    for piece, _, _ in pieces:
         if piece in seen or not piece:
             raise ValueError(f"{where}: the piece {piece!r} is in the vocabulary twice, or empty.")
         seen.add(piece)
-    parts = [field(TRAINER, _trainer(body, len(mine))) if number == TRAINER else part for number, part, body in others]
-    return _pieces(mine) + b"".join(parts)
+    parts = [_encode_pieces(pieces)]
+    for number, part, body in fields(model):
+        if number != PIECES:
+            parts.append(field(TRAINER, _encode_trainer(body, len(pieces))) if number == TRAINER else part)
+    return b"".join(parts)
 
 
-def _strange(name, lowest):
-    """(score, kind) of a piece that the model does not know."""
+def _unknown_piece(name, lowest):
+    """The score and the kind of a piece that the model does not have."""
     return lowest - BELOW, NORMAL if len(name) == 1 else UNUSED
 
 
-def written(pieces, merges, charsmap):
-    """A SentencePiece model of [(piece, score, kind)].
+def encode_model(pieces, merges, charsmap):
+    """A serialised SentencePiece model of [(piece, score, kind)].
 
     Args:
         pieces: in the order of their ids.
@@ -144,27 +146,21 @@ def written(pieces, merges, charsmap):
         charsmap: the table of the normalisation; empty where there is none.
     """
     kind, table = integer_field(MODEL_TYPE, BPE if merges else UNIGRAM), field(CHARSMAP, charsmap)
-    return _pieces(pieces) + field(TRAINER, kind) + field(NORMALIZER, table)
+    return _encode_pieces(pieces) + field(TRAINER, kind) + field(NORMALIZER, table)
 
 
-def _pieces(pieces):
+def _encode_pieces(pieces):
     """Pieces as a SentencePiece model has them."""
-    return b"".join(
-        field(
-            PIECES, field(PIECE, piece.encode()) + struct.pack("<Bf", SCORE << 3 | 5, score) + integer_field(KIND, kind)
-        )
+    parts = [
+        field(PIECE, piece.encode()) + struct.pack("<Bf", SCORE << 3 | 5, score) + integer_field(KIND, kind)
         for piece, score, kind in pieces
-    )
+    ]
+    return b"".join(field(PIECES, part) for part in parts)
 
 
-def _trainer(spec, size):
+def _encode_trainer(spec, size):
     """A TrainerSpec with our special ids."""
     ours = {VOCAB_SIZE, *IDS.values(), *NAMES.values()}
-    kept = b"".join(part for number, part, _ in fields(spec) if number not in ours)
-    ids = b"".join(integer_field(number, our) for our, number in IDS.items())
-    return (
-        kept
-        + integer_field(VOCAB_SIZE, size)
-        + ids
-        + b"".join(field(number, SPECIAL[our][0].encode()) for our, number in NAMES.items())
-    )
+    parts = [part for number, part, _ in fields(spec) if number not in ours]
+    parts += [integer_field(VOCAB_SIZE, size), *(integer_field(number, our) for our, number in IDS.items())]
+    return b"".join(parts + [field(number, SPECIAL[our][0].encode()) for our, number in NAMES.items()])

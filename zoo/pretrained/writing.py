@@ -63,7 +63,7 @@ def check_place(out, force):
 
 
 def describe(opened, source, parity):
-    """What import.json says."""
+    """The content of import.json."""
     return {
         "family": opened.family.name,
         "languages": list(opened.network.languages),
@@ -83,10 +83,11 @@ def card(name, recipe, record):
     """card.md: where the network comes from, what was done to it, and whether it says the same as there."""
     revision = f" at revision {record['revision']}" if record["revision"] else ""
     files = "\n".join(f"- `{file}` {digest}" for file, digest in record["files"].items())
-    said = [f"{verb} {each}" for verb, each in zip(("reads", "writes"), record["languages"], strict=False) if each]
-    pair = f"It {' and '.join(said)}.\n" if said else ""
-    done = [f"- {each}" for each in record["folds"]]
-    done += [f"- `{tensor}` left out: {why}" for tensor, why in record["unneeded"].items()]
+    verbs = zip(("reads", "writes"), record["languages"], strict=False)
+    directions = " and ".join(f"{verb} {language}" for verb, language in verbs if language)
+    pair = f"It {directions}.\n" if directions else ""
+    changes = [f"- {each}" for each in record["folds"]]
+    changes += [f"- `{tensor}` left out: {why}" for tensor, why in record["unneeded"].items()]
     return f"""# {name}
 
 {recipe.title}; {record["parameters"]:,} parameters of the family {record["family"]}.
@@ -97,7 +98,7 @@ Licence, as stated there: {record["licence"] or "none is stated"}.
 {describe_parity(record["parity"])}
 
 ## What was done to its weights
-{chr(10).join(done) or "- nothing"}
+{chr(10).join(changes) or "- nothing"}
 {"".join(f"{chr(10)}{each}{chr(10)}" for each in record["notes"])}
 ## SHA-256 of the files that were read
 {files}
@@ -105,7 +106,7 @@ Licence, as stated there: {record["licence"] or "none is stated"}.
 
 
 def describe_parity(parity):
-    """What was compared, in a sentence."""
+    """A sentence about what was compared."""
     if parity is None:
         return "Not compared: its folder holds no answers, and its framework is not installed, or gave none."
     return (

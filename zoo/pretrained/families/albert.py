@@ -7,7 +7,7 @@ several blocks in one, which nobody has published, becomes a stack of blocks, to
 from functools import partial
 
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import ACTIVATIONS, block, dense, entrance, model_table, reads_for, summary
+from zoo.pretrained.parts import block_rules, dense_rules, embedding_rules, model_table, summary_tables, task_and_labels
 from zoo.pretrained.plain_letters import RULES, with_plain_letters
 from zoo.pretrained.rules import Rule, copies
 from zoo.pretrained.sentencepiece_files import tokenizer_of
@@ -43,61 +43,61 @@ def network(source):
     special = (config.get(f"{name}_token_id", usual) for name, usual in (("bos", 2), ("eos", 3)))
     ids = our_ids(size, config.get("pad_token_id", 0), UNKNOWN, *special)
     shared = groups == inner == 1
-    task, labels = reads_for(config)
+    task, labels = task_and_labels(config)
     recipe = {
         "task": task,
         "text": {"max_input_length": longest},
         "model": model_table(
             config,
             {"units": "hidden_size", "num_heads": "num_attention_heads", "hidden_units": "intermediate_size"},
-            num_layers=layers * inner,
-            activation=config.one_of("hidden_act", ACTIVATIONS, "gelu_new"),
-            dropout=config.number("hidden_dropout_prob", 0.0),
-        ),
+            ("hidden_act", "gelu_new"),
+            ("hidden_dropout_prob", 0.0),
+        )
+        | {"num_layers": layers * inner},
         "block": {"layer": "post_norm", "epsilon": epsilon},
         "depth": {"layer": "universal", "places": False} if shared else "stack",
         "positions": {"layer": "learned", "max_positions": longest, "norm_epsilon": epsilon, "projected": True},
         "embedding": {"layer": "tokens", "scaled": False, "width": narrow},
     }
-    recipe |= summary(source, recipe)
+    recipe |= summary_tables(source, recipe)
     before = source.prefix("albert.")
-    rules = entrance(f"{before}embeddings", ids)
-    rules += dense(f"{before}encoder.embedding_hidden_mapping_in", "positions/projection")
+    rules = embedding_rules(f"{before}embeddings", ids)
+    rules += dense_rules(f"{before}encoder.embedding_hidden_mapping_in", "positions/projection")
     for group in range(groups):
-        mine = [number for number in range(layers) if int(number / (layers / groups)) == group]
+        members = [number for number in range(layers) if int(number / (layers / groups)) == group]
         for place in range(inner):
-            paths = ["encoder/blocks/0"] if shared else [f"encoder/blocks/{each * inner + place}" for each in mine]
-            rules += _block(f"{before}encoder.albert_layer_groups.{group}.albert_layers.{place}", paths)
+            paths = ["encoder/blocks/0"] if shared else [f"encoder/blocks/{each * inner + place}" for each in members]
+            rules += _block_rules(f"{before}encoder.albert_layer_groups.{group}.albert_layers.{place}", paths)
     if task == "classify":
-        rules += dense(f"{before}pooler", "pooling/projection")
+        rules += dense_rules(f"{before}pooler", "pooling/projection")
     if task != "embed":
-        rules += dense("classifier", "readout")
+        rules += dense_rules("classifier", "readout")
     return Network(
         recipe=recipe,
         ids=ids,
         rules=tuple(rules),
         unneeded=UNNEEDED,
-        tokenizers=lambda: (_tokenizer(source, ids),),
+        tokenizers=lambda: (_make_tokenizer(source, ids),),
         labels=labels,
     )
 
 
-def _block(here, paths):
+def _block_rules(here, paths):
     """The rules of a block, whose weights go to several places."""
     shared = (copies(len(paths)),) if len(paths) > 1 else ()
     return [
         Rule(rule.theirs, [f"{path}{rule.ours[0]}" for path in paths], *rule.steps, *shared, also=rule.also)
-        for rule in block(here, "", LAYERS, NORMS)
+        for rule in block_rules(here, "", LAYERS, NORMS)
     ]
 
 
-def _tokenizer(source, ids):
-    """Its SentencePiece model behind the rules for letters, and [CLS] and [SEP] around a text."""
-    said = source.json("tokenizer_config.json")
-    require(said, source.address, add_prefix_space=(True, None))
-    lower, accents = said.get("do_lower_case", True), said.get("keep_accents", False)
-    changed = partial(with_plain_letters, lower=lower, accents=accents)
-    return tokenizer_of(source, ids, ("Albert",), ((BOS,), (EOS,)), changed, RULES)
+def _make_tokenizer(source, ids):
+    """The tokenizer: a SentencePiece model behind the rules for letters, with [CLS] and [SEP] around a text."""
+    settings = source.json("tokenizer_config.json")
+    require(settings, source.address, add_prefix_space=(True, None))
+    lower, accents = settings.get("do_lower_case", True), settings.get("keep_accents", False)
+    change = partial(with_plain_letters, lower=lower, accents=accents)
+    return tokenizer_of(source, ids, ("Albert",), ((BOS,), (EOS,)), change, RULES)
 
 
 register(Family("albert", of_type("albert"), network, "AutoModel"))

@@ -6,8 +6,8 @@ decoder begins with the row of the end of sentence, of which our BOS is a copy.
 
 from zoo.pretrained import generation, languages
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import bart_blocks, bart_model, bart_vectors, norm, sinusoids
-from zoo.pretrained.rules import Rule, barring, drop
+from zoo.pretrained.parts import bart_model_table, bart_rules, norm_rules, sinusoids
+from zoo.pretrained.rules import Rule, barring_bias, drop
 from zoo.pretrained.vocabulary import with_start
 from zoo.recipes.languages import of_codes
 from zoo.text.special import BOS
@@ -28,25 +28,25 @@ def network(source):
         pad_token_id=OFFSET - 1 if computed else config.get("pad_token_id"),  # from behind it, positions are counted
     )  # fmt: skip
     config.idle("max_length")
-    model, size = bart_model(config, "relu" if computed else "gelu"), config.whole("vocab_size")
+    model, size = bart_model_table(config, "relu" if computed else "gelu"), config.whole("vocab_size")
     longest, scaled = config.whole("max_position_embeddings", most=2**17), config.flag("scale_embedding", computed)
     starts = config.get("decoder_start_token_id", None if kind == "mbart" else 2), config.get("bos_token_id")
     first = next((each for each in starts if each is not None), 0)
-    words = byte_pairs(source, size, first) if plain else languages.vocabulary(source, size, first)
+    words = byte_pair_vocabulary(source, size, first) if plain else languages.read_vocabulary(source, size, first)
     ids, barred = words["ids"], words["barred"]
-    words["generation"] |= generation.without_pad(source, ids)
+    words["generation"] |= generation.bar_pad(source, ids)
     inside = "/positions" if not computed else ""
     before = source.prefix("model.")  # a network without its output has none
     biased = "final_logits_bias" in source.tensors
-    rules = [*bart_vectors(ids, barred if biased else None, before=before), *bart_blocks(before=before)]
-    constants = {} if biased else {"target_embedding/output_bias": barring(len(ids), barred)}
+    rules = bart_rules(ids, barred if biased else None, before=before)
+    constants = {} if biased else {"target_embedding/output_bias": barring_bias(len(ids), barred)}
     for side, ours in SIDES.items():
         if computed:
             constants[f"{ours}/matrix"] = sinusoids(longest, model["units"], OFFSET)
         else:
             rules.append(Rule(f"{before}{side}.embed_positions.weight", f"{ours}{inside}/matrix", drop(OFFSET)))
-            rules += norm(f"{before}{side}.layernorm_embedding", f"{ours}/norm")
-        rules += [] if plain else norm(f"{before}{side}.layer_norm", f"{side}/final_norm")
+            rules += norm_rules(f"{before}{side}.layernorm_embedding", f"{ours}/norm")
+        rules += [] if plain else norm_rules(f"{before}{side}.layer_norm", f"{side}/final_norm")
     return Network(
         recipe={
             "task": "translate",
@@ -66,11 +66,11 @@ def network(source):
     )  # fmt: skip
 
 
-def byte_pairs(source, size, first):
-    """BART's `ids`, `barred` and `tokenizers`: `<s>` stands before a text, and is not what the decoder starts with."""
+def byte_pair_vocabulary(source, size, first):
+    """As `read_vocabulary`, of BART, where `<s>` stands before a text but is not what the decoder starts with."""
     pad, eos = (source.config.get(f"{name}_token_id", usual) for name, usual in (("pad", 1), ("eos", 2)))
     ids, order = with_start(size, pad, UNKNOWN, first, eos)
-    read = lambda: (read_byte_pairs(source.folder, order, source.noted)[0],) * 2  # noqa: E731
+    read = lambda: (read_byte_pairs(source.folder, order, source.note)[0],) * 2  # noqa: E731
     return {"ids": ids, "barred": (BOS,), "tokenizers": read, "generation": {}}
 
 

@@ -9,12 +9,12 @@ from functools import partial
 import numpy as np
 
 from zoo.pretrained import generation
-from zoo.pretrained.languages import marian_reader, marian_targets
+from zoo.pretrained.languages import make_marian_reader, marian_targets
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import bart_blocks, bart_model, bart_vectors
+from zoo.pretrained.parts import bart_model_table, bart_rules
 from zoo.pretrained.rules import channels
 from zoo.pretrained.sentencepiece_files import demand_settings
-from zoo.pretrained.vocabulary import names_by_id, our_ids, rewritten
+from zoo.pretrained.vocabulary import names_by_id, our_ids, renumber
 from zoo.recipes.languages import of_codes
 from zoo.text import Tokenizer
 from zoo.text.special import BOS, PAD
@@ -23,8 +23,8 @@ UNKNOWN = 1  # the id of the unknown piece where there is no vocabulary
 FILES = {"source": "vocab.json", "target": "target_vocab.json"}
 
 
-def alternating(units):
-    """The places of channels whose sines and cosines stand in two halves, for sinusoids that alternate."""
+def alternate_channels(units):
+    """The order that lets sines and cosines alternate whose channels stand in two halves."""
     return np.arange(units).reshape(2, -1).T.reshape(-1)
 
 
@@ -37,7 +37,7 @@ def network(source):
     )  # fmt: skip
     config.idle("max_position_embeddings", "forced_eos_token_id")  # sinusoids have no bound
     shared, scaled = config.flag("share_encoder_decoder_embeddings", True), config.flag("scale_embedding", False)
-    model, size = bart_model(config), config.whole("vocab_size")
+    model, size = bart_model_table(config), config.whole("vocab_size")
     written = size if shared else config.whole("decoder_vocab_size", size)
     config.must(decoder_vocab_size=(written, None))
     if model["units"] % 2:
@@ -46,12 +46,12 @@ def network(source):
     words = {side: source.json(FILES["source" if shared else side]) for side in FILES}
     ids = our_ids(written, pad, words["target"].get("<unk>", UNKNOWN), first, eos)
     source_ids = ids if shared else our_ids(size, pad, words["source"].get("<unk>", UNKNOWN), pad, eos)
-    told, many = source.json("tokenizer_config.json"), marian_targets(words["source"])
-    pair = told.get("source_lang", ""), source.languages[1] or told.get("target_lang", "")
-    stream, given = (partial(channels, alternating(model["units"])),), generation.given_by(source)
-    # Normalised again without its pad token, it may as well have none; else that keeps its share of the probabilities.
-    alike = given.get("renormalize_logits") is True and [pad] in (given.get("bad_words_ids") or [])
-    barred = (PAD, BOS) if alike else (BOS,)
+    settings, targets = source.json("tokenizer_config.json"), marian_targets(words["source"])
+    pair = settings.get("source_lang", ""), source.languages[1] or settings.get("target_lang", "")
+    stream, search = (partial(channels, alternate_channels(model["units"])),), generation.settings_of(source)
+    # Where all is normalised again without the pad token, it needs no logit; else it keeps its share of probability.
+    renormalized = search.get("renormalize_logits") is True and [pad] in (search.get("bad_words_ids") or [])
+    barred = (PAD, BOS) if renormalized else (BOS,)
     return Network(
         recipe={
             "task": "translate",
@@ -63,26 +63,26 @@ def network(source):
         },
         ids=ids,
         source_ids=source_ids,
-        rules=(*bart_vectors(ids, barred, stream, None if shared else source_ids), *bart_blocks(stream)),
+        rules=tuple(bart_rules(ids, barred, stream, None if shared else source_ids)),
         unneeded={"model.*.embed_positions.weight": "sinusoids are computed"},
-        tokenizers=lambda: tokenizers(source, source_ids, ids, shared),
-        generation={} if alike else generation.without_pad(source, ids),
+        tokenizers=lambda: make_tokenizers(source, source_ids, ids, shared),
+        generation={} if renormalized else generation.bar_pad(source, ids),
         barred=barred,
-        languages=pair if many else (),
+        languages=pair if targets else (),
     )
 
 
-def tokenizers(source, source_ids, ids, shared):
-    """(source, target): two SentencePiece models over the ids of the joint vocabulary, or of one each."""
+def make_tokenizers(source, source_ids, ids, shared):
+    """The tokenizers of (source, target), over the ids of their joint vocabulary or of one each."""
     demand_settings(source)
     files = [source.path(FILES["source" if shared else side]) for side in FILES]
     names = [
-        names_by_id(source.json(file.name), max(known) + 1, file)
-        for file, known in zip(files, (source_ids, ids), strict=True)
+        names_by_id(source.json(file.name), max(ids_there) + 1, file)
+        for file, ids_there in zip(files, (source_ids, ids), strict=True)
     ]
     reads, writes = (source.path(f"{side}.spm") for side in FILES)
-    reader = marian_reader(source, reads.read_bytes(), names[0], source_ids, reads)
-    return reader, Tokenizer(rewritten(writes.read_bytes(), names[1], ids, where=writes))
+    reader = make_marian_reader(source, reads.read_bytes(), names[0], source_ids, reads)
+    return reader, Tokenizer(renumber(writes.read_bytes(), names[1], ids, where=writes))
 
 
 register(Family("marian", of_type("marian"), network, "MarianMTModel"))

@@ -7,13 +7,13 @@ begins with a vector of zeros, here the row of PAD and of BOS. Its last sinusoid
 first, which ours and that of `transformers` is not, so the positions are a table.
 """
 
-from zoo.pretrained.languages import marian_reader, marian_targets
+from zoo.pretrained.languages import make_marian_reader, marian_targets
 from zoo.pretrained.marian_shortlist import read_shortlist
 from zoo.pretrained.network import Family, Network, register
 from zoo.pretrained.parts import model_table, sinusoids
 from zoo.pretrained.reading import Reading
-from zoo.pretrained.rules import Rule, barring, flat, put, rows, scale, transpose, widen
-from zoo.pretrained.vocabulary import names_by_id, our_ids, pieces_of, rewritten
+from zoo.pretrained.rules import Rule, barring_bias, flat, put, rows, scale, transpose, widen
+from zoo.pretrained.vocabulary import names_by_id, our_ids, pieces_of, renumber
 from zoo.pretrained.yaml_files import parse_yaml, read_yaml
 from zoo.recipes.languages import of_codes
 from zoo.text import Tokenizer
@@ -74,8 +74,8 @@ def network(source):
     if recurs and cell != "ssru":
         config.refuse(f"dec-cell is {cell}; of decoders that recur only those of ssru are known here")
     sides = {"encoder": ("self",), "decoder": ("rnn" if recurs else "self", "context")}
-    activation = config.one_of("transformer-ffn-activation", ACTIVATIONS, "swish")
-    model = model_table(config, SIZES, activation=activation)
+    model = model_table(config, SIZES)
+    model["activation"] = config.one_of("transformer-ffn-activation", ACTIVATIONS, "swish")
     units, depths = model["units"], {"encoder": model["num_layers"], "decoder": model["decoder_layers"]}
     if units % 2:
         config.refuse(f"dim-emb is {units}; sinusoids need an even number")
@@ -83,20 +83,21 @@ def network(source):
     shared = config.flag("tied-embeddings-src", False) or tied
     output = "tied" if config.flag("tied-embeddings", False) or tied else "own"
     biased = not config.flag("output-omit-bias", False)
-    search, vocabularies, asked = search_of(config), _vocabularies(source, config, shared), config.get("shortlist", [])
+    search, vocabularies = search_table(config), _read_vocabularies(source, config, shared)
+    shortlist_files = config.get("shortlist", [])
     config.finish()
-    source_ids, ids = both = [_ids(names) for names, _ in vocabularies]
+    source_ids, ids = both_ids = [_our_ids(names) for names, _ in vocabularies]
     notes, shortlist = (NOTE,) if source.has("preprocess.sh") else (), {}
-    if asked:
-        file, *given = asked if isinstance(asked, list) else [asked]
-        (reads, one), (writes, other) = vocabularies
-        path = source.path(*source.names([file]))
-        shortlist = read_shortlist(path, given, (reads, writes), both, one == other)
+    if shortlist_files:
+        file, *limits = shortlist_files if isinstance(shortlist_files, list) else [shortlist_files]
+        (reads, source_model), (writes, target_model) = vocabularies
+        path = source.path(*source.file_names([file]))
+        shortlist = read_shortlist(path, limits, (reads, writes), both_ids, source_model == target_model)
         notes += (LISTED.format(path.name, shortlist["table"].shape[1], len(shortlist["always"])),)
     table = sinusoids(LONGEST, units)
     constants = {"source_positions/matrix": table, "positions/matrix": table}
     if not biased:
-        constants["target_embedding/output_bias"] = barring(len(ids), (PAD, BOS))
+        constants["target_embedding/output_bias"] = barring_bias(len(ids), (PAD, BOS))
     target = {} if shared else {"target": {"vocab_size": len(ids)}}
     return Network(
         recipe={
@@ -113,17 +114,17 @@ def network(source):
         ids=ids,
         source_ids=source_ids,
         rules=(
-            *_embeddings(source, shared, output, biased, source_ids, ids),
+            *_embedding_rules(source, shared, output, biased, source_ids, ids),
             *(
                 rule
                 for side, parts in sides.items()
                 for number in range(depths[side])
-                for rule in _block(side, number, parts, config)
+                for rule in _block_rules(side, number, parts, config)
             ),
         ),
         unneeded={SETTINGS: "the settings, which were read", "*_QuantMultA": "inputs of products stay float32"},
         constants=constants,
-        tokenizers=lambda: tokenizers(source, vocabularies),
+        tokenizers=lambda: make_tokenizers(source, vocabularies),
         barred=(PAD, BOS),
         languages=source.languages if marian_targets(vocabularies[0][0]) else (),
         notes=notes,
@@ -131,33 +132,33 @@ def network(source):
     )
 
 
-def tokenizers(source, vocabularies):
-    """(source, target); pieces that have the names of our special ones, and other ids, are called otherwise."""
+def make_tokenizers(source, vocabularies):
+    """The tokenizers of (source, target); pieces with the names of our special ones, but other ids, are renamed."""
     (reads, path), (writes, model) = vocabularies
     others = {"<s>": "<bos>", "<pad>": "<blank>"}
     read, written = ([*(others.get(name, name) for name in names), "<pad>"] for names in (reads, writes))
-    reader = marian_reader(source, path.read_bytes(), read, _ids(reads), path)
-    return reader, Tokenizer(rewritten(model.read_bytes(), written, _ids(writes), where=model))
+    reader = make_marian_reader(source, path.read_bytes(), read, _our_ids(reads), path)
+    return reader, Tokenizer(renumber(model.read_bytes(), written, _our_ids(writes), where=model))
 
 
 def settings_of(source):
     """The `Reading` of both files of settings, of which the network's own count, as in Marian."""
     where = f"{source.address}: {SETTINGS}"
     text = source.tensors[SETTINGS].read().astype("uint8").tobytes().rstrip(b"\0")
-    name, given = source.yaml
-    given = given if name else _firefox(source)
-    return Reading(given | parse_yaml(text.decode("utf-8", "replace"), where), f"{where} or {name or 'decoder.yml'}")
+    name, search = source.yaml
+    search = search if name else _firefox_settings(source)
+    return Reading(search | parse_yaml(text.decode("utf-8", "replace"), where), f"{where} or {name or 'decoder.yml'}")
 
 
-def _firefox(source):
-    """What Firefox asks of its engine, where files are called as its own, `vocab.ende.spm`; else nothing."""
-    named = {each.name.split(".")[0]: each.name for each in sorted(source.folder.glob("*.*.*")) if each.is_file()}
-    sides = [named.get(side, named.get("vocab")) for side in ("srcvocab", "trgvocab")]
-    return FIREFOX | {"vocabs": sides, "shortlist": [named["lex"]] if "lex" in named else []} if all(sides) else {}
+def _firefox_settings(source):
+    """The settings of Firefox' engine, where files are named like its own, `vocab.ende.spm`; else nothing."""
+    files = {each.name.split(".")[0]: each.name for each in sorted(source.folder.glob("*.*.*")) if each.is_file()}
+    sides = [files.get(side, files.get("vocab")) for side in ("srcvocab", "trgvocab")]
+    return FIREFOX | {"vocabs": sides, "shortlist": [files["lex"]] if "lex" in files else []} if all(sides) else {}
 
 
-def search_of(config):
-    """The table `search`; what is not given is as in marian-decoder."""
+def search_table(config):
+    """The table `search`, with the defaults of marian-decoder."""
     config.must(**{
         "word-penalty": 0, "n-best": False, "no-spm-decode": False, "output-sampling": (False, []), "tsv": False,
         "output-approx-knn": [], "weights": [], "fp16": False, "precision": (["float32"], "float32"),
@@ -175,73 +176,73 @@ def search_of(config):
     }
 
 
-def _vocabularies(source, config, shared):
+def _read_vocabularies(source, config, shared):
     """[(the pieces by their ids, the path of the SentencePiece model)] of both sides; [] where they are refused."""
-    sizes, given = config.get("dim-vocabs"), config.get("vocabs", ["vocab.spm", "vocab.spm"])
-    if not (isinstance(sizes, list) and isinstance(given, list) and len(sizes) == len(given) == 2):
+    sizes, files = config.get("dim-vocabs"), config.get("vocabs", ["vocab.spm", "vocab.spm"])
+    if not (isinstance(sizes, list) and isinstance(files, list) and len(sizes) == len(files) == 2):
         config.refuse(
-            f"dim-vocabs is {sizes} and vocabs {given}; expected two of each: there is one source, one target"
+            f"dim-vocabs is {sizes} and vocabs {files}; expected two of each: there is one source, one target"
         )
         return []
-    found = []
-    for side, size, name in zip(("source", "target"), sizes, given, strict=True):
-        path = source.path(*source.names([name]))
+    vocabularies = []
+    for side, size, name in zip(("source", "target"), sizes, files, strict=True):
+        path = source.path(*source.file_names([name]))
         if path.suffix == ".spm":
             names, model = [piece for piece, _, _ in pieces_of(path.read_bytes(), path)], path
         else:
             names, model = names_by_id(read_yaml(path), size, path), source.path(f"{side}.spm")
         if len(names) != size or not {"</s>", "<unk>"} <= {*names}:
             config.refuse(f"{path.name} has {len(names):,} pieces; expected {size:,}, with </s> and <unk> among them")
-        found.append((names, model))
-    if shared and found[0][0] != found[1][0]:
+        vocabularies.append((names, model))
+    if shared and vocabularies[0][0] != vocabularies[1][0]:
         config.refuse("embeddings of source and target are tied, and their vocabularies are not the same")
-    return found
+    return vocabularies
 
 
-def _ids(names):
-    """For each id of ours the one of a vocabulary, behind which a row of zeros stands for PAD and BOS."""
+def _our_ids(names):
+    """For each id of ours the one there. A row of zeros behind the vocabulary stands for PAD and BOS."""
     return our_ids(len(names) + 1, len(names), names.index("<unk>"), len(names), names.index("</s>"))
 
 
-def _embeddings(source, shared, output, biased, source_ids, ids):
-    made = "target_embedding"
-    found = [Rule("Wemb" if shared else "decoder_Wemb", f"{made}/matrix", widen(1, 0), rows(ids))]
-    found += [] if shared else [Rule("encoder_Wemb", "source_embedding/matrix", widen(1, 0), rows(source_ids))]
+def _embedding_rules(source, shared, output, biased, source_ids, ids):
+    target = "target_embedding"
+    rules = [Rule("Wemb" if shared else "decoder_Wemb", f"{target}/matrix", widen(1, 0), rows(ids))]
+    rules += [] if shared else [Rule("encoder_Wemb", "source_embedding/matrix", widen(1, 0), rows(source_ids))]
     if output == "own":
         old = "decoder_ff_logit_out_W" in source.tensors  # the other way round
         name = f"decoder_ff_logit_out_W{'' if old else 't'}"
-        found.append(Rule(name, f"{made}/output_matrix", *([transpose] if old else []), widen(1, 0), rows(ids)))
+        rules.append(Rule(name, f"{target}/output_matrix", *([transpose] if old else []), widen(1, 0), rows(ids)))
     if biased:
         steps = flat, widen(1, 0), rows(ids), put((PAD, BOS))
-        found.append(Rule("decoder_ff_logit_out_b", f"{made}/output_bias", *steps))
-    return found
+        rules.append(Rule("decoder_ff_logit_out_b", f"{target}/output_bias", *steps))
+    return rules
 
 
-def _block(side, number, parts, config):
-    here, ours, found = f"{side}_l{number + 1}", f"{side}/blocks/{number}", []
+def _block_rules(side, number, parts, config):
+    here, ours, rules = f"{side}_l{number + 1}", f"{side}/blocks/{number}", []
     for place, part in enumerate(parts):
         if part == "rnn":
-            found.append(Rule(f"{here}_rnn_W", f"{ours}/attention/input_projection/kernel"))
-            found += _dense(f"{here}_rnn_", "f", f"{ours}/attention/gate")
-            found += _norm(f"{here}_rnn_ffn", f"{ours}/norms/{place}")
+            rules.append(Rule(f"{here}_rnn_W", f"{ours}/attention/input_projection/kernel"))
+            rules += _dense_rules(f"{here}_rnn_", "f", f"{ours}/attention/gate")
+            rules += _norm_rules(f"{here}_rnn_ffn", f"{ours}/norms/{place}")
             continue
         attention = f"{ours}/{'cross_attention' if part == 'context' else 'attention'}"
         for theirs, name in {"q": "query", "k": "key", "v": "value", "o": "output"}.items():
-            found += _dense(f"{here}_{part}_", theirs, f"{attention}/{name}_projection")
-        found += _norm(f"{here}_{part}_Wo", f"{ours}/norms/{place}")
+            rules += _dense_rules(f"{here}_{part}_", theirs, f"{attention}/{name}_projection")
+        rules += _norm_rules(f"{here}_{part}_Wo", f"{ours}/norms/{place}")
     wide, narrow = (), ()
     if config.get("transformer-ffn-activation") == "gelu":
         wide, narrow = [scale(GELU)], [scale(1 / GELU)]
-    found += _dense(f"{here}_ffn_", "1", f"{ours}/feedforward/hidden", wide, wide)
-    found += _dense(f"{here}_ffn_", "2", f"{ours}/feedforward/output_projection", narrow)
-    return found + _norm(f"{here}_ffn_ffn", f"{ours}/norms/{len(parts)}")
+    rules += _dense_rules(f"{here}_ffn_", "1", f"{ours}/feedforward/hidden", wide, wide)
+    rules += _dense_rules(f"{here}_ffn_", "2", f"{ours}/feedforward/output_projection", narrow)
+    return rules + _norm_rules(f"{here}_ffn_ffn", f"{ours}/norms/{len(parts)}")
 
 
-def _dense(theirs, name, ours, kernel=(), bias=()):
+def _dense_rules(theirs, name, ours, kernel=(), bias=()):
     return [Rule(f"{theirs}W{name}", f"{ours}/kernel", *kernel), Rule(f"{theirs}b{name}", f"{ours}/bias", flat, *bias)]
 
 
-def _norm(theirs, ours):
+def _norm_rules(theirs, ours):
     names = {"scale": "gamma", "bias": "beta"}
     return [Rule(f"{theirs}_ln_{name}", f"{ours}/{our}", flat) for name, our in names.items()]
 

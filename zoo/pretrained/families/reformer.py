@@ -7,10 +7,10 @@ in every call there, unless a seed of them is in its settings; here they are dra
 from functools import partial
 
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import ACTIVATIONS, dense, model_table, norm, reads_for, summary
+from zoo.pretrained.parts import dense_rules, model_table, norm_rules, summary_tables, task_and_labels
 from zoo.pretrained.reading import MOST
-from zoo.pretrained.rotations import buckets_for, rotations
-from zoo.pretrained.rules import Rule, barring, put, rows, squeeze, widen
+from zoo.pretrained.rotations import buckets_for, draw_rotations
+from zoo.pretrained.rules import Rule, barring_bias, put, rows, squeeze, widen
 from zoo.pretrained.sentencepiece_files import tokenizer_of, unknown_of
 from zoo.pretrained.vocabulary import our_ids
 from zoo.text.special import BOS, PAD
@@ -40,16 +40,15 @@ def network(source):
             "num_heads": ("num_attention_heads", 12),
             "hidden_units": ("feed_forward_size", 512),
         },
-        num_layers=len(kinds),
-        activation=config.one_of("hidden_act", ACTIVATIONS, "relu"),
-        dropout=config.number("hidden_dropout_prob", 0.05),
-    )
+        ("hidden_act", "relu"),
+        ("hidden_dropout_prob", 0.05),
+    ) | {"num_layers": len(kinds)}
     units, writes = model["units"], config.flag("is_decoder", False)
     config.must(tie_word_embeddings=False, num_hidden_layers=len(kinds), sinusoidal_pos_embds=False)
     config.must(**{"local_num_chunks_before": (1, 0)} if writes else {})  # it meets one of few chunks twice there
     config.idle("axial_norm_std", "initializer_range", "chunk_size_lm_head", "classifier_dropout", *FORMER)
     config.idle("local_attention_probs_dropout_prob", "lsh_attention_probs_dropout_prob")
-    (task, labels), names = reads_for(config), config.words("architectures")
+    (task, labels), names = task_and_labels(config), config.words("architectures")
     if names[0] and writes != names[0].endswith("WithLMHead") or task == "tag":
         config.refuse(
             f"architectures is {names} and is_decoder {str(writes).lower()}; a decoder is known here as "
@@ -60,8 +59,8 @@ def network(source):
     first = config.get("bos_token_id")
     ids = our_ids(size, pad, unknown, pad if first is None else first, config.get("eos_token_id", 2))
     epsilon, barred = config.number("layer_norm_eps", 1e-12), (PAD, BOS) if writes else ()
-    positions, longest, placed = _positions(config, source.prefix("reformer."), units)
-    attention, draws = _attention(config, kinds, model["num_heads"], longest)
+    positions, longest, placed = _read_positions(config, source.prefix("reformer."), units)
+    attention, draws = _read_attention(config, kinds, model["num_heads"], longest)
     recipe = {
         "task": "continue" if writes else task,
         "text": {} if writes else {"max_input_length": longest},
@@ -80,17 +79,17 @@ def network(source):
             bias = Rule("lm_head.bias", "embedding/output_bias", rows(ids), put(barred), also=("lm_head.decoder.bias",))
             rules.append(bias)
         else:
-            constants["embedding/output_bias"] = barring(len(ids), barred)
+            constants["embedding/output_bias"] = barring_bias(len(ids), barred)
     elif task == "classify":
-        rules += dense("classifier.dense", "pooling/projection", writes=(partial(widen, units),))
-        rules += dense("classifier.out_proj", "readout", reads=(partial(widen, units),))
-    recipe |= summary(source, recipe)
+        rules += dense_rules("classifier.dense", "pooling/projection", writes=(partial(widen, units),))
+        rules += dense_rules("classifier.out_proj", "readout", reads=(partial(widen, units),))
+    recipe |= summary_tables(source, recipe)
     side = "decoder" if writes else "encoder"
     before = source.prefix("reformer.")
     rules += [
         Rule(f"{before}embeddings.word_embeddings.weight", "embedding/matrix", rows(ids)),
-        *norm(f"{before}encoder.layer_norm", f"{side}/final_norm"),
-        *_blocks(f"{before}encoder.layers", f"{side}/blocks", kinds),
+        *norm_rules(f"{before}encoder.layer_norm", f"{side}/final_norm"),
+        *_block_rules(f"{before}encoder.layers", f"{side}/blocks", kinds),
     ]
     return Network(
         recipe=recipe,
@@ -105,16 +104,16 @@ def network(source):
     )
 
 
-def _positions(config, before, units):
+def _read_positions(config, before, units):
     """(the table of a recipe, how many positions there are, the rules of their weights)."""
     longest, here = config.whole("max_position_embeddings", 4096), f"{before}embeddings.position_embeddings"
     shape, widths = config.get("axial_pos_shape", [64, 64]), config.get("axial_pos_embds_dim", [64, 192])
     if not config.flag("axial_pos_embds", True):
         rule = Rule(f"{here}.embedding.weight", "positions/matrix")
         return {"layer": "learned", "max_positions": longest}, longest, [rule]
-    right = all(isinstance(each, list) and len(each) == 2 for each in (shape, widths))
-    right = right and all(type(each) is int and 0 < each <= MOST for each in [*shape, *widths])
-    if not right or sum(widths) != units:
+    valid = all(isinstance(each, list) and len(each) == 2 for each in (shape, widths))
+    valid = valid and all(type(each) is int and 0 < each <= MOST for each in [*shape, *widths])
+    if not valid or sum(widths) != units:
         config.refuse(
             f"axial_pos_shape is {shape} and axial_pos_embds_dim {widths}; expected two sizes each, the latter of "
             f"together hidden_size = {units}"
@@ -126,50 +125,51 @@ def _positions(config, before, units):
     return {"layer": "axial", "columns": shape[1], "row_units": widths[0]}, shape[0] * shape[1], rules
 
 
-def _attention(config, kinds, heads, longest):
+def _read_attention(config, kinds, heads, longest):
     """(the table of a recipe, `{path in the blocks: numbers}` of the rotations)."""
     hashed = [place + 1 for place, kind in enumerate(kinds) if kind == "lsh"]
     head, hashes = config.whole("attention_head_size", 64), config.whole("num_hashes", 1)
-    seed, given = config.whole("hash_seed", None, least=0, most=2**64 - 1), config.get("num_buckets")
+    seed, num_buckets = config.whole("hash_seed", None, least=0, most=2**64 - 1), config.get("num_buckets")
     config.idle(*(f"{kind}_{name}" for kind in PROJECTIONS for name in SIZES.values()))  # of a kind that no layer has
     sizes = {
         kind: {ours: config.whole(f"{kind}_{theirs}", USUAL[ours], LEAST[ours]) for ours, theirs in SIZES.items()}
         for kind in {*kinds}
     }
-    own = sizes.get("local", sizes.get("lsh")) | {"layer": "local", "head_units": head}
+    table = sizes.get("local", sizes.get("lsh")) | {"layer": "local", "head_units": head}
     if not hashed:
-        return own, {}
-    buckets = given or buckets_for(longest, config.get("max_position_embeddings", 4096), sizes["lsh"]["chunk_length"])
+        return table, {}
+    most = config.get("max_position_embeddings", 4096)
+    buckets = num_buckets or buckets_for(longest, most, sizes["lsh"]["chunk_length"])
     factors = buckets if isinstance(buckets, list) else [buckets]
     if not all(type(each) is int and 0 < each <= MOST and each % 2 == 0 for each in factors):
-        config.refuse(f"num_buckets is {given}; expected an even number, or a list of them")
+        config.refuse(f"num_buckets is {num_buckets}; expected an even number, or a list of them")
         factors = [2]
     if heads * head * hashes * sum(factors) > MOST_DRAWN:
         config.refuse(f"num_hashes is {hashes} and num_buckets {buckets}: so many rotations no network has")
         hashes = 1
     # There the first factor counts least, and here most.
-    own["hashed"] = {"blocks": hashed, "num_buckets": factors[::-1], "rounds": hashes, **sizes["lsh"]}
+    table["hashed"] = {"blocks": hashed, "num_buckets": factors[::-1], "rounds": hashes, **sizes["lsh"]}
     draws = {
         f"{place - 1}/attention/rotation_{len(factors) - 1 - number}": drawn
         for place in hashed
-        for number, drawn in enumerate(rotations(place if seed is None else seed, (heads, head, hashes), factors))
+        for number, drawn in enumerate(draw_rotations(place if seed is None else seed, (heads, head, hashes), factors))
     }
-    return own, draws
+    return table, draws
 
 
-def _blocks(theirs, ours, kinds):
-    found = []
+def _block_rules(theirs, ours, kinds):
+    rules = []
     for place, kind in enumerate(kinds):
-        here, mine = f"{theirs}.{place}", f"{ours}/{place}"
+        here, path = f"{theirs}.{place}", f"{ours}/{place}"
         layers = {f"attention.self_attention.{name}": our for name, our in PROJECTIONS[kind].items()}
         layers |= {"attention.self_attention.value": "value", "attention.output.dense": "output"}
         for name, our in layers.items():
-            found += dense(f"{here}.{name}", f"{mine}/attention/{our}_projection", bias=False)
-        found += dense(f"{here}.feed_forward.dense.dense", f"{mine}/feedforward/hidden")
-        found += dense(f"{here}.feed_forward.output.dense", f"{mine}/feedforward/output_projection")
+            rules += dense_rules(f"{here}.{name}", f"{path}/attention/{our}_projection", bias=False)
+        rules += dense_rules(f"{here}.feed_forward.dense.dense", f"{path}/feedforward/hidden")
+        rules += dense_rules(f"{here}.feed_forward.output.dense", f"{path}/feedforward/output_projection")
         for number, name in enumerate(("attention", "feed_forward")):
-            found += norm(f"{here}.{name}.layer_norm", f"{mine}/norms/{number}")
-    return found
+            rules += norm_rules(f"{here}.{name}.layer_norm", f"{path}/norms/{number}")
+    return rules
 
 
 register(Family("reformer", of_type("reformer"), network, "AutoModel"))
