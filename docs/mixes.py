@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 
 from zoo.recipes import make  # noqa: E402
 from zoo.recipes.files import combine_settings  # noqa: E402
-from zoo.settings.table import names  # noqa: E402
+from zoo.settings.table import by_tag  # noqa: E402
 from zoo.tasks import TASKS  # noqa: E402
 
 DATA = {"translate": "reversal", "continue": "text", "classify": "trec", "tag": "tagged"}
@@ -47,7 +47,7 @@ def mixes():
     """All `(task, depth, block, attention, feedforward)`."""
     slots = [TASKS[task].models["transformer"].slots for task in DATA]
     places = ("depth", "block", "attention", "feedforward")
-    held = [list(dict.fromkeys(name for each in slots for name in names(each[slot]))) for slot in places]
+    held = [list(dict.fromkeys(name for each in slots for name in by_tag(each[slot]))) for slot in places]
     return list(itertools.product(DATA, *held))
 
 

@@ -81,7 +81,7 @@ def _texts():
 
 
 def _any(options, classes):
-    named = [name for name in table.names(classes) if name]
+    named = [name for name in table.by_tag(classes) if name]
     options = [*options, {"enum": named}] if named else options
     return options[0] if len(options) == 1 else {"anyOf": options}
 

@@ -17,8 +17,8 @@ from recipe_schema import places_of  # noqa: E402
 
 from zoo.recipes.recipe import TABLES, TEXTS  # noqa: E402
 from zoo.recipes.toml import literal  # noqa: E402
-from zoo.settings.kinds import words  # noqa: E402
-from zoo.settings.table import default, fields, meaning, names, nested  # noqa: E402
+from zoo.settings.kinds import describe_kind  # noqa: E402
+from zoo.settings.table import by_tag, default, fields, meaning, nested_table  # noqa: E402
 from zoo.tasks import TASKS  # noqa: E402
 
 HEAD = """# Settings
@@ -50,7 +50,7 @@ def _of_task(task):
     rows = {kind: places_of(task, kind) for kind in task.models}
     yield f"| | {' | '.join(f'`kind = {literal(kind)}`' for kind in rows)} |\n|---|{'---|' * len(rows)}\n"
     for place in TABLES:
-        cells = [", ".join(f"`{name}`" for name in names(own.get(place, ())) if name) for own in rows.values()]
+        cells = [", ".join(f"`{name}`" for name in by_tag(own.get(place, ())) if name) for own in rows.values()]
         if any(cells) and place != "model":
             yield f"| `[{place}]` | {' | '.join(cells)} |\n"
 
@@ -74,17 +74,17 @@ def _of_place(place):
 
 
 def _rows(table, where):
-    own = {name: each for name, each in fields(table).items() if not nested(each.type)}
+    own = {name: each for name, each in fields(table).items() if not nested_table(each.type)}
     if own:
         yield "\n| setting | default | it is | meaning |\n|---|---|---|---|\n"
     for name, each in own.items():
         usual = default(table, name)
         shown = "must be given" if usual is msgspec.NODEFAULT else "" if usual is None else f"`{literal(usual)}`"
-        yield f"| `{name}` | {shown} | {words(each.type)} | {meaning(each.type)} |\n"
+        yield f"| `{name}` | {shown} | {describe_kind(each.type)} | {meaning(each.type)} |\n"
     for name, each in fields(table).items():
-        if nested(each.type):
+        if nested_table(each.type):
             yield f"\n`[{where}.{name}]`: {meaning(each.type)}.\n"
-            yield from _rows(nested(each.type), f"{where}.{name}")
+            yield from _rows(nested_table(each.type), f"{where}.{name}")
 
 
 def _first(cls):

@@ -169,7 +169,7 @@ def test_every_task_says_what_to_begin_with():
     """The settings of `starter` are settings, whatever the examples."""
     for task in [each for each in TASKS.values() if not each.init_needed]:
         assert {"text", "model", "training"} & task.starter(Few(task)).keys()
-        assert table.names(tuple(each.model for each in task.models.values())).keys() == task.models.keys()
+        assert table.by_tag(tuple(each.model for each in task.models.values())).keys() == task.models.keys()
 
 
 class Few:

@@ -28,13 +28,13 @@ def options(owner, name):
     return set(choices(table.fields(owner)[name].type))
 
 
-LAYERS = [each for slot in SLOTS for each in occupants.own(slot)]
+LAYERS = [each for slot in SLOTS for each in occupants.own_tables(slot)]
 
 
 @pytest.mark.parametrize("each", [each for each in LAYERS if each.source], ids=lambda each: each.__name__)
 def test_what_is_read_of_a_class_is_what_python_knows_of_it(each):
     """Defaults, arguments and traits of the text of a file, against those of the class that Keras makes of it."""
-    said, made = declared.declared(each.source), each.maker()
+    said, made = declared.read_layer(each.source), each.maker()
     parameters = inspect.signature(made).parameters.values()
     known = {one.name: one.default for one in parameters if one.kind != one.VAR_KEYWORD}
     read = {name: default for name, (default, _) in said.arguments.items()}
@@ -56,7 +56,7 @@ def test_a_setting_that_replaces_one_of_the_model_is_there(each):
 
 
 def test_the_attentions_of_a_recurrent_model_are_those_of_seq2seq():
-    named = {name for each in TASKS.values() for name in table.names(_attentions(each))}
+    named = {name for each in TASKS.values() for name in table.by_tag(_attentions(each))}
     for name in named - {"none"}:
         model = Seq2Seq(9, 9, units=4, attention=name)
         assert type(model.decoder.attention).__name__.lower().startswith(name)
@@ -67,7 +67,7 @@ def _attentions(task):
 
 
 def test_the_words_of_a_choice_are_those_that_are_known():
-    assert set(table.names(occupants.own("block"))) == set(BLOCKS)
+    assert set(table.by_tag(occupants.own_tables("block"))) == set(BLOCKS)
     for name in options(settings.Training, "schedule"):
         assert float(schedule(name, 0.5, 3, 9)(2)) == pytest.approx(0.5), "the peak is at the end of the warm-up"
 

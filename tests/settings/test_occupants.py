@@ -45,7 +45,7 @@ def test_a_class_is_put_into_its_slot(undone):
 
 def test_traits_of_a_property_are_known_with_a_layer():
     changing = type("Changing", (Mine,), {"traits": property(lambda self: Attention(causal=self.width > 1))})
-    assert occupants.traits_of("attention", changing) is None and not occupants.problems("attention", changing)
+    assert occupants.traits_of("attention", changing) is None and not occupants.find_problems("attention", changing)
     assert occupants.traits_of("attention", Mine) == Attention()
     assert occupants.traits_of("attention", type("Causal", (Mine,), {"traits": Attention(causal=True)})).causal
 

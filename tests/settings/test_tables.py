@@ -28,7 +28,7 @@ def tables():
                 found.setdefault((place, each), []).append((task, kind))
     for (place, each), where in list(found.items()):
         for name, field in table.fields(each).items():
-            if inside := table.nested(field.type):
+            if inside := table.nested_table(field.type):
                 found.setdefault((f"{place}.{name}", inside), []).extend(where)
     return found
 
@@ -62,7 +62,7 @@ def test_every_setting_has_a_meaning_and_a_default_or_is_required(place, each, n
         assert name in REQUIRED
         return
     usual = table.default(each, name)
-    assert usual is None or table.nested(field.type) or kinds.checked(usual, field.type) == usual
+    assert usual is None or table.nested_table(field.type) or kinds.convert(usual, field.type) == usual
 
 
 @pytest.mark.parametrize(("place", "each"), EVERY, ids=show)
@@ -70,7 +70,7 @@ def test_a_table_of_defaults_is_accepted_and_says_itself(place, each):
     required = {name: "de" for name, field in table.fields(each).items() if field.required}
     whole = each(**required)
     assert table.read(place, (each,), table.plain(whole)) == whole
-    assert table.read(place, (each,), table.readable((each,), table.plain(whole))) == whole
+    assert table.read(place, (each,), table.select_read((each,), table.plain(whole))) == whole
 
 
 @pytest.mark.parametrize(("place", "each"), [case for case in EVERY if case[1].only], ids=show)
@@ -106,7 +106,7 @@ def another(field, usual):
     candidates = (True, False, 2, 3, 0.25, 5, 8, 0.5, "other", ["other"], [1], [[1]], {"text": "other"})
     for value in candidates:
         try:
-            found = kinds.checked(value, field.type)
+            found = kinds.convert(value, field.type)
         except ValueError:
             continue
         if found != usual and type(found) is type(value):
@@ -155,7 +155,7 @@ def attempts(place, each, name):
 
 @pytest.mark.parametrize(
     ("place", "each", "name"),
-    [(place, each, name) for place, each, name in FIELDS if not table.nested(table.fields(each)[name].type)],
+    [(place, each, name) for place, each, name in FIELDS if not table.nested_table(table.fields(each)[name].type)],
     ids=show,
 )
 def test_some_recipe_takes_another_value_than_the_default(place, each, name):

@@ -11,7 +11,7 @@ import sys
 import tomllib
 
 from zoo.core.later import later
-from zoo.settings.occupants import SLOTS, import_modules, problems, settings_of
+from zoo.settings.occupants import SLOTS, find_problems, import_modules, settings_of
 
 report = later("zoo.check.report")
 slots = later("zoo.check.slots")
@@ -58,7 +58,7 @@ def find(parser, args, module, name):
             f"{args.layer} stands in no slot. Expected a class under @zoo.register(slot, name=...), where slot is one "
             f"of {list(SLOTS)}."
         )
-    wrong = problems(slot, cls)
+    wrong = find_problems(slot, cls)
     if wrong:
         parser.error(f"{args.layer} cannot stand in the slot {slot!r}: {'; '.join(wrong)}.")
     unknown = sorted(set(args.settings) - set(settings_of(cls)))

@@ -6,7 +6,7 @@ from zoo.attention import MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.check.laws import Case, length_mask, sequences, token_ids
 from zoo.feedforward import FeedForward
-from zoo.settings.occupants import SLOTS, arguments, occupants, own
+from zoo.settings.occupants import SLOTS, arguments, occupants, own_tables
 
 UNITS, HEADS, VOCABULARY = 6, 2, 13
 # What a recipe fills, in small sizes; `context` is longer than any sequence of a case.
@@ -50,7 +50,7 @@ class Subject:
 def slot_of(cls):
     """The slot that a class is registered in, that a table of the zoo names, or that its traits belong to, or None."""
     for slot, protocol in SLOTS.items():
-        named = [each.maker() for each in own(slot) if each.source]
+        named = [each.maker() for each in own_tables(slot) if each.source]
         if cls in (*occupants(slot).values(), *named) or isinstance(vars(cls).get("traits"), protocol):
             return slot
     return None

@@ -16,7 +16,7 @@ from zoo.core.later import later
 from zoo.depth import ReversibleStack, Stack
 from zoo.feedforward import FeedForward
 from zoo.models import LanguageModel, Transformer
-from zoo.settings.occupants import arguments, problems_of_methods
+from zoo.settings.occupants import arguments, find_method_problems
 
 tf = later("tensorflow")
 
@@ -92,7 +92,7 @@ def check_long(subject, built):
 
 def check_protocol(subject):
     """`call` takes what the slot gives it, and the methods that the traits promise are there."""
-    wrong = problems_of_methods(subject.slot, subject.make(), subject.traits())
+    wrong = find_method_problems(subject.slot, subject.make(), subject.traits())
     assert not wrong, "; ".join(wrong)
 
 

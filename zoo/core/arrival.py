@@ -52,7 +52,7 @@ def _import_rooms():
         importlib.import_module(f"zoo.{room}")
     occupants = importlib.import_module("zoo.settings.occupants")
     for slot in occupants.SLOTS:
-        for table in filter(lambda each: each.source, occupants.own(slot)):
+        for table in filter(lambda each: each.source, occupants.own_tables(slot)):
             table.maker()
     try:
         occupants.import_modules()

@@ -139,7 +139,7 @@ def _select_effective(settings):
 
 def _table_class(where, classes, own):
     """The class of a table; None for a layer of the user."""
-    named = table.names(classes)
+    named = table.by_tag(classes)
     field = classes[0].__struct_config__.tag_field
     return named.get(own.get(field)) if field in own else classes[0]
 

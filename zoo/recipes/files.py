@@ -279,7 +279,7 @@ def idle_settings(settings):
     try:
         places = allowed_tables(settings)
         own = {where: _table(settings, where) for where in TABLES if where in settings}
-        read = {where: table.readable(places[where], own[where]) for where in own if where in places}
+        read = {where: table.select_read(places[where], own[where]) for where in own if where in places}
         unread = _setting_paths(own) - _setting_paths(read)
         recipe = read_settings({key: value for key, value in settings.items() if key not in own} | read)
         return unread | {tuple(each.split(".")) for each in useless_settings(recipe) if each not in SLOTS}

@@ -167,7 +167,7 @@ def _reads_no_output(recipe):
     return has_output and isinstance(recipe.depth, layers.DepthAdaptive) and not recipe.depth.tied
 
 
-SKIPPING = [f'"{each.__struct_config__.tag}"' for each in occupants.own("attention") if each.traits.get("skips")]
+SKIPPING = [f'"{each.__struct_config__.tag}"' for each in occupants.own_tables("attention") if each.traits.get("skips")]
 MIXES = (
     Mix(
         lambda recipe: isinstance(recipe.depth, layers.Reversible) and isinstance(recipe.block, layers.PostNorm),

@@ -272,12 +272,12 @@ def dumps_with_comments(settings, notes=()):
 
 def _table(where, classes, settings):
     field = classes[0].__struct_config__.tag_field
-    chosen = table.names(classes).get(settings.get(field), classes[0])
+    chosen = table.by_tag(classes).get(settings.get(field), classes[0])
     lines, inner, fields = [f"\n[{where}]\n"], [], table.fields(chosen)
     for key, value in settings.items():
         kind = fields[key].type if key in fields else None
-        if kind and table.nested(kind):
-            inner += _table(f"{where}.{key}", (table.nested(kind),), value)
+        if kind and table.nested_table(kind):
+            inner += _table(f"{where}.{key}", (table.nested_table(kind),), value)
         elif isinstance(value, dict):
             inner.append(f"\n[{where}.{key}]  {comment(table.meaning(kind))}{toml(value)}")
         else:
@@ -287,7 +287,7 @@ def _table(where, classes, settings):
 
 def _explain_choice(own, classes):
     """The meaning of the chosen kind of a table, and the other kinds."""
-    others = [name for name in table.names(classes) if name != own.__struct_config__.tag]
+    others = [name for name in table.by_tag(classes) if name != own.__struct_config__.tag]
     return _with_alternatives(own.__doc__.splitlines()[0].rstrip("."), others)
 
 

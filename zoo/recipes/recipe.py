@@ -94,7 +94,7 @@ def _find_choice(settings):
 def _with_others(choice, settings):
     """The layers of each slot; registered ones follow where a recipe names a layer that the zoo does not have."""
     named = {slot: _layer_name(settings, slot) for slot in choice.slots}
-    if not any(named[slot] and named[slot] not in table.names(own) for slot, own in choice.slots.items()):
+    if not any(named[slot] and named[slot] not in table.by_tag(own) for slot, own in choice.slots.items()):
         return choice.slots
     occupants.import_modules()
     return {slot: (*own, *occupants.fitting_others(slot, choice.needs[slot])) for slot, own in choice.slots.items()}

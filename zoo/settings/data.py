@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from zoo.settings.declared import words
+from zoo.settings.declared import one_of
 from zoo.settings.kinds import BelowOne, Count, Doc, NotNegative, Positive
 from zoo.settings.table import Table
 
@@ -50,21 +50,24 @@ def _check_encoding(name):
         ) from None
 
 
+Format = Annotated[str, Doc("format of the files; without it their names and first lines tell")]
+Encoding = Annotated[str, Doc('character encoding of the files, such as "cp1252"')]
 Encodings = Annotated[
     dict[str, str],
     Doc('encoding of single files, as {"neg/30.txt" = "cp1252"}; "omit" leaves a file out'),
 ]
-
-
+ValidShare = Annotated[BelowOne, Doc("share of train for validation, if valid is not given")]
+TestShare = Annotated[BelowOne, Doc("share of train for the test, if test is not given")]
+Licence = Annotated[str, Doc("licence of the data, for the card")]
 RulesOff = Annotated[
-    list[words("data.formats.base.RULES")],
+    list[one_of("data.formats.base.RULES")],
     Doc('rules of mending that are not applied, such as ["labels"] (docs/data.md)'),
 ]
 
 
-def _check_encodings(own):
-    _check_encoding(own.encoding)
-    for name in own.encodings.values():
+def _check_encodings(table):
+    _check_encoding(table.encoding)
+    for name in table.encodings.values():
         if name != OMIT:
             _check_encoding(name)
 
@@ -75,8 +78,8 @@ class Files(Data, tag="files"):
     train: Annotated[str | list[str], Doc("a file, a folder, or two files of parallel text")] = ""
     valid: Annotated[str | list[str], Doc("the same for validation; without it valid_share of train is taken")] = ""
     test: Annotated[str | list[str], Doc("the same for the test; without it test_share of train is taken")] = ""
-    format: Annotated[str, Doc("format of the files; without it their names and first lines tell")] = ""
-    encoding: Annotated[str, Doc('character encoding of the files, such as "cp1252"')] = "utf-8"
+    format: Format = ""
+    encoding: Encoding = "utf-8"
     encodings: Encodings = {}
     rules_off: RulesOff = []
     columns: Annotated[
@@ -85,14 +88,14 @@ class Files(Data, tag="files"):
     ] = {}
     source_language: Annotated[str, Doc('language code of the source, such as "de"')] = ""
     target_language: Annotated[str, Doc('language code of the target, such as "en", or "und"; without it no BLEU')] = ""
-    valid_share: Annotated[BelowOne, Doc("share of train for validation, if valid is not given")] = 0.1
-    test_share: Annotated[BelowOne, Doc("share of train for the test, if test is not given")] = 0.0
+    valid_share: ValidShare = 0.1
+    test_share: TestShare = 0.0
     shortest: Annotated[Count, Doc("training texts with fewer words are left out")] = 0
     longest: Annotated[Count, Doc("training texts with more words are left out; 0: none")] = 0
     ratio: Annotated[
         NotNegative, Doc("training pairs whose lengths differ by a larger factor are left out; 0: none")
     ] = 0.0
-    licence: Annotated[str, Doc("licence of the data, for the card")] = ""
+    licence: Licence = ""
 
     def check(self):
         _check_encodings(self)
@@ -110,19 +113,20 @@ class RunningFiles(Data, tag="files"):
     train: Annotated[str | list[str], Doc("a file or a folder")] = ""
     valid: Annotated[str | list[str], Doc("the same for validation; without it the end of train is taken")] = ""
     test: Annotated[str | list[str], Doc("the same for the test; without it test_share of train is taken")] = ""
-    format: Annotated[str, Doc("format of the files; without it their names and first lines tell")] = ""
-    encoding: Annotated[str, Doc('character encoding of the files, such as "cp1252"')] = "utf-8"
+    format: Format = ""
+    encoding: Encoding = "utf-8"
     encodings: Encodings = {}
     rules_off: RulesOff = []
     columns: Annotated[dict[str, str | int | bool], Doc('which column holds the text, as {text = "body"}')] = {}
-    valid_share: Annotated[BelowOne, Doc("share of train for validation, if valid is not given")] = 0.1
-    test_share: Annotated[BelowOne, Doc("share of train for the test, if test is not given")] = 0.0
-    licence: Annotated[str, Doc("licence of the data, for the card")] = ""
+    valid_share: ValidShare = 0.1
+    test_share: TestShare = 0.0
+    licence: Licence = ""
 
     def check(self):
         _check_encodings(self)
 
 
+Phrases = Annotated[bool, Doc("whether every phrase of the trees is trained on")]
 TrainSize = Annotated[Positive, Doc("examples to train on")]
 ValidSize = Annotated[Positive, Doc("examples to validate on")]
 TestSize = Annotated[Positive, Doc("examples to test on")]
@@ -229,14 +233,14 @@ class Sst(Data, tag="sst"):
     """Film reviews in two classes (SST-2)."""
 
     example = "trees/train.txt.gz"
-    phrases: Annotated[bool, Doc("whether every phrase of the trees is trained on")] = False
+    phrases: Phrases = False
 
 
 class Sst5(Data, tag="sst5"):
     """Film reviews in five classes (SST-5)."""
 
     example = "trees/train.txt.gz"
-    phrases: Annotated[bool, Doc("whether every phrase of the trees is trained on")] = False
+    phrases: Phrases = False
 
 
 class Babi(Data, tag="babi"):

@@ -33,20 +33,20 @@ class Declared(NamedTuple):
     traits: dict[str, Any]
 
 
-def declared(path):
-    """What the class, or the function that makes it, says: `path` is such as "zoo.attention.lsh.LSHAttention"."""
-    module, node = _at(path)
-    home, made = _find(module, node.returns.id) if isinstance(node, ast.FunctionDef) else (module, node)
-    meanings = meanings_of(ast.get_docstring(made)) | meanings_of(ast.get_docstring(node))
-    return Declared(_arguments(module, node), meanings, _traits(home, made))
+def read_layer(path):
+    """The `Declared` of the class, or of the function that makes it, at a path: "zoo.attention.lsh.LSHAttention"."""
+    module, node = _locate(path)
+    home, cls = _find(module, node.returns.id) if isinstance(node, ast.FunctionDef) else (module, node)
+    meanings = meanings_of(ast.get_docstring(cls)) | meanings_of(ast.get_docstring(node))
+    return Declared(_arguments(module, node), meanings, _traits(home, cls))
 
 
-def words(path):
+def one_of(path):
     """A kind: one of the words of the constant at a path in `zoo`, or of the keys of one that is a dict."""
-    return Literal[tuple(each for each in _value(*_at(f"zoo.{path}")) if each is not None)]
+    return Literal[tuple(each for each in _evaluate(*_locate(f"zoo.{path}")) if each is not None)]
 
 
-def _at(path):
+def _locate(path):
     module, _, name = path.rpartition(".")
     definition = _find(module, name) if ROOT.joinpath(*module.split(".")).with_suffix(".py").exists() else None
     if not definition:
@@ -66,17 +66,17 @@ def meanings_of(docstring):
 
 
 @functools.cache
-def _names(module):
+def _read_names(module):
     """`{name: the statement that defines it, or the module of the zoo that it is imported from}` of a file."""
     place = ROOT.joinpath(*module.split("."))
     file = place.with_suffix(".py")
     definitions = {}
     for each in STATEMENT.split((file if file.exists() else place / "__init__.py").read_text(encoding="utf-8")):
         match DEFINES.match(each):
-            case re.Match() as known if known[2]:
-                definitions |= dict.fromkeys(re.findall(r"\w+", known[3]), known[2])
-            case re.Match() as known:
-                definitions[known[1]] = each
+            case re.Match() as match if match[2]:
+                definitions |= dict.fromkeys(re.findall(r"\w+", match[3]), match[2])
+            case re.Match() as match:
+                definitions[match[1]] = each
     return definitions
 
 
@@ -86,7 +86,7 @@ def _find(module, name):
 
     Only that part of a file is parsed, and of a class neither the other methods nor the body of the constructor.
     """
-    statement = _names(module).get(name)
+    statement = _read_names(module).get(name)
     if statement is None or " " not in statement:
         return statement and _find(statement, name)
     statement, *methods = METHOD.split(statement)
@@ -96,41 +96,42 @@ def _find(module, name):
     return module, node.value if isinstance(node, ast.Assign) else node
 
 
-def _value(module, node):
-    """A literal, or a constant of the module; of a dict its keys."""
+def _evaluate(module, node):
+    """The value of a literal, or of a constant of the module; of a dict the keys alone."""
     if isinstance(node, ast.Name):
-        return _value(*_find(module, node.id))
+        return _evaluate(*_find(module, node.id))
     return ast.literal_eval(ast.Tuple(node.keys) if isinstance(node, ast.Dict) else node)
 
 
 def _arguments(module, node):
-    """Those of a function, or of the constructor of a class or of the nearest of its bases in the zoo."""
+    """The arguments of a function, or of the constructor of a class or of its nearest base in the zoo that has one."""
     if isinstance(node, ast.ClassDef):
-        own = _member(node, "__init__")
-        return _arguments(module, own) if own else next((_arguments(*base) for base in _bases(module, node)), {})
+        if constructor := _member(node, "__init__"):
+            return _arguments(module, constructor)
+        return next((_arguments(*base) for base in _bases(module, node)), {})
     names = [each for each in node.args.args if each.arg != "self"]
-    usual = [_value(module, default) for default in node.args.defaults]
-    required = [NODEFAULT] * (len(names) - len(usual))
-    return {each.arg: (default, None) for each, default in zip(names, required + usual, strict=True)}
+    defaults = [_evaluate(module, default) for default in node.args.defaults]
+    required = [NODEFAULT] * (len(names) - len(defaults))
+    return {each.arg: (default, None) for each, default in zip(names, required + defaults, strict=True)}
 
 
 def _traits(module, node):
-    """Those of a class attribute, or of what a property returns, as far as they are written as constants."""
-    said, known = _member(node, "traits"), {}
-    if said is None or "replace(" in ast.unparse(said):  # of the traits of what it derives from
-        known = next(filter(None, (_traits(*base) for base in _bases(module, node))), {})
-    said = said.body[-1].value if isinstance(said, ast.FunctionDef) else said
-    if not isinstance(said, ast.Call):
-        return known
-    protocol = vars(protocols).get(ast.unparse(said.func).removeprefix("protocols."))
+    """The traits of a class attribute, or of what a property returns, as far as they are written as constants."""
+    definition, traits = _member(node, "traits"), {}
+    if definition is None or "replace(" in ast.unparse(definition):  # they are those of a base, or change them
+        traits = next(filter(None, (_traits(*base) for base in _bases(module, node))), {})
+    definition = definition.body[-1].value if isinstance(definition, ast.FunctionDef) else definition
+    if not isinstance(definition, ast.Call):
+        return traits
+    protocol = vars(protocols).get(ast.unparse(definition.func).removeprefix("protocols."))
     if protocol:
-        known = {each.name: each.default for each in fields(protocol)}
-    given = {each.arg: getattr(each.value, "value", ...) for each in said.keywords}
-    return {trait: value for trait, value in (known | given).items() if isinstance(value, bool | int | str)}
+        traits = {each.name: each.default for each in fields(protocol)}
+    stated = {each.arg: getattr(each.value, "value", ...) for each in definition.keywords}
+    return {trait: value for trait, value in (traits | stated).items() if isinstance(value, bool | int | str)}
 
 
 def _member(node, name):
-    """What a class itself has under a name, a function or the value of an attribute; None where it has nothing."""
+    """The function, or the value of the attribute, that a class itself has under a name; None without one."""
     for each in node.body:
         if getattr(each, "name", None) == name:
             return each

@@ -28,9 +28,9 @@ class Axial:
     columns: Annotated[Positive, Doc("positions of a row")] = 64
     row_units: Positive | None
 
-    def arguments(self, known):
-        """The grid, whose rows are as many as the model's context needs."""
-        return {"shape": (-(-known["context"] // self.columns), self.columns), "row_units": self.row_units}
+    def arguments(self, available):
+        """The arguments; the grid has as many rows as the model's context needs."""
+        return {"shape": (-(-available["context"] // self.columns), self.columns), "row_units": self.row_units}
 
 
 @layer("positions", "convolutional", "embeddings.convolutional.ConvolutionalPositions")
@@ -51,8 +51,8 @@ class Concatenated:
     max_positions: Positive = 128
     columns: Annotated[Positive, Doc("units that hold the position")] = 32
 
-    def arguments(self, known):
-        """The columns are the layer's `units`."""
+    def arguments(self, available):
+        """The arguments; the columns are the layer's `units`."""
         return {"max_positions": self.max_positions, "units": self.columns}
 
 
@@ -68,10 +68,10 @@ class Tokens:
     writes, hidden = False, ("tied", "output_bias", "output_units")
     width: Annotated[Count, Doc("width of the vectors, where positions.projected is true; 0: model.units")] = 0
 
-    def arguments(self, known):
-        """None for the plain vectors that models take by themselves."""
+    def arguments(self, available):
+        """The arguments, or None for the plain vectors that models make by themselves."""
         plain = self.scaled and not self.width
-        return None if plain else {"units": self.width or known["units"], "scaled": self.scaled}
+        return None if plain else {"units": self.width or available["units"], "scaled": self.scaled}
 
 
 @layer("embedding", "tokens", "embeddings.tokens.TokenEmbedding")
@@ -81,15 +81,16 @@ class WrittenTokens:
     writes, hidden = True, ("tied", "output_units")
     output: Annotated[Literal["tied", "own"], Doc("the output matrix: the vectors, or a matrix of its own")] = "tied"
 
-    def arguments(self, known):
-        """Of models that write, whose output reads what the stack `behind` gives; None: it has no output."""
-        if known["behind"] is None:
+    def arguments(self, available):
+        """As of `Tokens`. The output reads the states of the stack `behind`, which is None where there is no output."""
+        if available["behind"] is None:
             return None if self.scaled else {"scaled": self.scaled}
-        read, units = output_units(known["behind"]), known["units"]
-        if self.scaled and not self.output_bias and (self.output == "tied" or read != units):
+        behind, units = output_units(available["behind"]), available["units"]
+        if self.scaled and not self.output_bias and (self.output == "tied" or behind != units):
             return None
-        own = {"tied": self.output == "tied" and read == units, "output_units": None if read == units else read}
-        return own | {"scaled": self.scaled, "output_bias": self.output_bias}
+        same = behind == units
+        output = {"tied": self.output == "tied" and same, "output_units": None if same else behind}
+        return output | {"scaled": self.scaled, "output_bias": self.output_bias}
 
 
 @layer("embedding", "spelled", "embeddings.spelled.SpelledEmbedding")
@@ -100,8 +101,8 @@ class Spelled:
     alone: Annotated[BelowOne, Doc("share of the pieces that training reads by their spelling alone")] = 0.0
     buckets: Positive
 
-    def arguments(self, known):
-        """`alone` is the layer's `dropout`, and none of the model's."""
+    def arguments(self, available):
+        """The arguments; `alone` is the layer's `dropout`, which is not that of the model."""
         return {"dropout": self.alone, "buckets": self.buckets}
 
 
@@ -121,8 +122,8 @@ class _Pooled:
         Doc("activation of a dense layer of model.units behind it; none: no such layer"),
     ] = "none"
 
-    def arguments(self, known):
-        """None for the plain mean that models take by themselves."""
+    def arguments(self, available):
+        """The arguments, or None for the plain mean that models make by themselves."""
         dense = None if self.dense == "none" else self.dense
         return {"rule": self.rule, "dense": dense} if dense or self.rule != "mean" else None
 

@@ -30,8 +30,8 @@ def at_least(least):
     return Annotated[int, Meta(ge=least)]
 
 
-def checked(value, kind):
-    """`value` as the kind has it; whole numbers are taken for floats.
+def convert(value, kind):
+    """The value converted to its kind; a float may be given as a whole number.
 
     Raises:
         ValueError: it is not of the kind; the message says in words what is.
@@ -39,16 +39,16 @@ def checked(value, kind):
     try:
         result = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise ValueError(f"must be {words(kind)}; received {value!r}") from error
+        raise ValueError(f"must be {describe_kind(kind)}; received {value!r}") from error
     numbers = result.values() if isinstance(result, dict) else [result]
     if not all(math.isfinite(each) for each in numbers if isinstance(each, float)):
-        raise ValueError(f"must be {words(kind)}; received {value!r}")
+        raise ValueError(f"must be {describe_kind(kind)}; received {value!r}")
     return result
 
 
-def words(kind):
+def describe_kind(kind):
     """What is expected of a value of this kind, such as "a whole number of at least 1"."""
-    return _words(msgspec.inspect.type_info(kind))
+    return _describe(msgspec.inspect.type_info(kind))
 
 
 def choices(kind):
@@ -58,30 +58,30 @@ def choices(kind):
     return info.values if isinstance(info, msgspec.inspect.LiteralType) else ()
 
 
-def _words(info):
+def _describe(info):
     inspect = msgspec.inspect
     match info:
         case inspect.Metadata():
-            return _words(info.type)
+            return _describe(info.type)
         case inspect.BoolType():
             return "true or false"
         case inspect.LiteralType():
             return f"one of {', '.join(map(str, info.values))}"
         case inspect.IntType() | inspect.FloatType():
-            return _number(info)
+            return _describe_number(info)
         case inspect.StrType():
             return "a text in quotation marks"
         case inspect.ListType() | inspect.VarTupleType():
-            return f"a list, each item {_words(info.item_type)}"
+            return f"a list, each item {_describe(info.item_type)}"
         case inspect.DictType():
-            return f"a table whose values are each {_words(info.value_type)}"
+            return f"a table whose values are each {_describe(info.value_type)}"
         case inspect.UnionType():
             kinds = [each for each in info.types if not isinstance(each, inspect.NoneType)]
-            return " or ".join(_words(each) for each in kinds)
+            return " or ".join(_describe(each) for each in kinds)
     return f"a {type(info).__name__.removesuffix('Type').lower()}"
 
 
-def _number(info):
+def _describe_number(info):
     whole = isinstance(info, msgspec.inspect.IntType)
     if whole and info.multiple_of:
         name = "an even whole number" if info.multiple_of == 2 else f"a multiple of {info.multiple_of}"

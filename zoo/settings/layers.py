@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from zoo.settings.declared import words
+from zoo.settings.declared import one_of
 from zoo.settings.kinds import Between, Count, Doc, Even, NotNegative, Positive, at_least
 from zoo.settings.slots import layer
 from zoo.settings.table import Table
@@ -66,7 +66,7 @@ class MultiLinear:
     rank: Positive = 32
     max_time: Positive | None = None
     num_cores: Positive
-    mode: words("attention.tensorized.MODES")
+    mode: one_of("attention.tensorized.MODES")
 
 
 @layer("attention", "adaptive_span", "attention.adaptive_span.AdaptiveSpanAttention")
@@ -163,7 +163,7 @@ class ProductKey:
     num_keys: Positive
     k: Positive
     query_dim: Even
-    query_norm: words("feedforward.product_key.NORMS")
+    query_norm: one_of("feedforward.product_key.NORMS")
 
     def check(self):
         if self.k > self.num_keys**2:
@@ -181,7 +181,7 @@ class Gated:
 
 
 class _Normed:
-    norm: Annotated[words("core.norms.NORMS"), Doc("kind of the norms, also of the one behind the stack")]
+    norm: Annotated[one_of("core.norms.NORMS"), Doc("kind of the norms, also of the one behind the stack")]
     epsilon: Annotated[Between, Doc("what the norms add to the variance")]
 
 
@@ -212,8 +212,8 @@ class Stack:
 class Reversible:
     """Blocks whose inputs are computed again from their outputs, Gomez et al. 2017, Kitaev et al. 2020."""
 
-    activations: words("depth.reversible.ACTIVATIONS")
-    joined: words("depth.reversible.JOINED")
+    activations: one_of("depth.reversible.ACTIVATIONS")
+    joined: one_of("depth.reversible.JOINED")
 
 
 @layer("depth", "universal", "depth.universal.make_repeated")
@@ -223,7 +223,7 @@ class Universal:
     only = dict.fromkeys(("threshold", "ponder"), {"halting": ("accumulated", "interpolated")})
     only |= {"max_offset": {"places": (True,)}}
     one_block, hidden = True, ("offset_seed",)
-    halting: words("depth.halting.CHOICES")
+    halting: one_of("depth.halting.CHOICES")
     threshold: Between
     ponder: NotNegative
     max_offset: Count
@@ -234,7 +234,7 @@ class Star:
     """Rings of neighbours and one relay node, Guo et al. 2019."""
 
     replaces, hidden = ("attention", "feedforward", "block", "pooling"), ("summary",)
-    connections: words("blocks.star.CONNECTIONS")
+    connections: one_of("blocks.star.CONNECTIONS")
 
 
 LEARNED_EXITS = ("sequence", "multinomial", "geometric")  # the rules of exit that training teaches
@@ -244,7 +244,7 @@ LEARNED_EXITS = ("sequence", "multinomial", "geometric")  # the rules of exit th
 class DepthAdaptive:
     """Tokens leave the decoder at their own depth, Elbayad et al. 2020."""
 
-    exit: words("depth.exits.EXITS")
+    exit: one_of("depth.exits.EXITS")
     paths: Count
     tied: Annotated[bool, Doc("one output matrix for all depths")] = True
 

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Literal
 
-from zoo.settings.declared import words
+from zoo.settings.declared import one_of
 from zoo.settings.kinds import BelowOne, Count, Doc, Positive
 from zoo.settings.table import Table
 
-Cell = Annotated[words("recurrent.cells.CELLS"), Doc("recurrent cell")]
+Cell = Annotated[one_of("recurrent.cells.CELLS"), Doc("recurrent cell")]
 Reads = Annotated[
     Literal["bidirectional", "unidirectional", "self_attentive"],
     Doc("how the encoder reads; self_attentive: in both directions, and its states attend to each other"),

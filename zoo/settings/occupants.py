@@ -23,7 +23,7 @@ from typing import TypeVar
 from zoo.core import protocols
 from zoo.core.later import later
 from zoo.settings import declared, entrance, layers
-from zoo.settings.slots import PARTS, SHARED, WHY_NOT, Layer, fill
+from zoo.settings.slots import PARTS, SHARED, WHY_NOT, Layer, make_table
 
 keras = later("keras")
 registry = later("zoo.core.registry")
@@ -75,13 +75,13 @@ def register(slot: str, name: str) -> Callable[[_Layer], _Layer]:
         )
 
     def put(cls: _Layer) -> _Layer:
-        wrong = problems(slot, cls)
-        if wrong:
+        problems = find_problems(slot, cls)
+        if problems:
             raise ValueError(
-                f"{cls.__module__}.{cls.__qualname__} cannot stand in the slot {slot!r}: {'; '.join(wrong)}. "
+                f"{cls.__module__}.{cls.__qualname__} cannot stand in the slot {slot!r}: {'; '.join(problems)}. "
                 "docs/own-layers.md has a template, and `python -m zoo.check MODULE.CLASS` checks the rest."
             )
-        holder, taken = _occupants[slot].get(name), {"none", *(each.__struct_config__.tag for each in own(slot))}
+        holder, taken = _occupants[slot].get(name), {"none", *(each.__struct_config__.tag for each in own_tables(slot))}
         if name in taken or (holder is not None and full_name(holder) != full_name(cls)):
             whose = f"of {full_name(holder)}" if holder is not None else "of a layer of the zoo"
             raise ValueError(
@@ -104,58 +104,57 @@ def occupants(slot):
     return dict(_occupants[slot])
 
 
-def own(slot):
+def own_tables(slot):
     """The tables of the zoo's own layers of a slot, in the order in which they are listed."""
     tables = [each for module in (layers, entrance) for each in vars(module).values() if isinstance(each, type)]
     return [each for each in tables if issubclass(each, Layer) and each.slot == slot]
 
 
-def fitting(slot, needs):
+def fitting_tables(slot, needs):
     """The tables of the zoo's own layers that meet the needs of a model, `{trait: wanted}`, the default first."""
     writes = needs.get("writes", False)
-    return tuple(each for each in own(slot) if each.writes in (None, writes) and not each.lacks(needs))
+    return tuple(each for each in own_tables(slot) if each.writes in (None, writes) and not each.unmet(needs))
 
 
 def fitting_others(slot, needs):
-    """Likewise, the tables of the layers of others."""
-    return tuple(each for each in _of_others(slot) if not each.lacks(needs))
+    """As `fitting_tables`, of the layers of others."""
+    return tuple(each for each in _tables_of_others(slot) if not each.unmet(needs))
 
 
 def reasons(slot, needs):
     """`{name: why}` of the layers of a slot that do not meet the needs of a model."""
-    layers = [(each, each.__struct_config__.tag, "") for each in own(slot)]
-    layers += [(each, full_name(each.source), ", as its traits say") for each in _of_others(slot)]
+    layers = [(each, each.__struct_config__.tag, "") for each in own_tables(slot)]
+    layers += [(each, full_name(each.source), ", as its traits say") for each in _tables_of_others(slot)]
     return {
-        each.__struct_config__.tag: WHY_NOT[lacking].format(name) + source
+        each.__struct_config__.tag: WHY_NOT[need].format(name) + source
         for each, name, source in layers
-        if (lacking := each.lacks(needs))
+        if (need := each.unmet(needs))
     }
 
 
-def _of_others(slot):
-    return [_table(slot, name, cls) for name, cls in _occupants.get(slot, {}).items()]
+def _tables_of_others(slot):
+    return [_make_table(slot, name, cls) for name, cls in _occupants.get(slot, {}).items()]
 
 
 @functools.cache  # one table for one class, so that equal recipes are equal
-def _table(slot, name, cls):
-    settings = {
-        each.name: (each.default, None if each.annotation is each.empty else each.annotation)
-        for each in arguments(cls).values()
-    }
+def _make_table(slot, name, cls):
+    settings = settings_of(cls, filled=())
     about = dict.fromkeys(settings, f"a setting of {full_name(cls)}") | declared.meanings_of(inspect.getdoc(cls) or "")
     traits = traits_of(slot, cls)  # None: the model asks the layer
     plain = type(cls.__name__, (), {"__doc__": inspect.getdoc(cls), "__module__": cls.__module__})
-    return fill(plain, slot, name, cls, declared.Declared(settings, about, {} if traits is None else vars(traits)))
+    declaration = declared.Declared(settings, about, {} if traits is None else vars(traits))
+    return make_table(plain, slot, name, cls, declaration)
 
 
-def settings_of(cls):
+def settings_of(cls, filled=(*SHARED, *PARTS)):
     """`{name: (default, annotation)}` of the settings that are the class's own; the annotation is None without one.
 
-    Those are the arguments of its constructor which neither a recipe (`SHARED`) nor the layer around (`PARTS`) fills.
+    Those are the arguments of its constructor without those that a recipe or the layer around fills.
     """
-    own = {name: each for name, each in arguments(cls).items() if name not in (*SHARED, *PARTS)}
     return {
-        name: (each.default, None if each.annotation is each.empty else each.annotation) for name, each in own.items()
+        name: (each.default, None if each.annotation is each.empty else each.annotation)
+        for name, each in arguments(cls).items()
+        if name not in filled
     }
 
 
@@ -172,24 +171,24 @@ def arguments(cls):
     return {each.name: each for each in parameters if each.kind not in starred and each.name not in OF_KERAS}
 
 
-def problems(slot, cls):
+def find_problems(slot, cls):
     """What keeps a class out of a slot, as far as the class alone tells; nothing of a layer is made."""
     if not (isinstance(cls, type) and issubclass(cls, keras.layers.Layer)):
         return ["expected a class that derives from keras.layers.Layer"]
     kinds = {each.kind for each in inspect.signature(cls.__init__).parameters.values()}
-    wrong = []
+    problems = []
     if inspect.Parameter.VAR_KEYWORD not in kinds or inspect.Parameter.VAR_POSITIONAL in kinds:
-        wrong.append("its constructor must name its arguments and take **kwargs, which go to Keras (name, dtype)")
+        problems.append("its constructor must name its arguments and take **kwargs, which go to Keras (name, dtype)")
     without = [name for name, (default, _) in settings_of(cls).items() if default is inspect.Parameter.empty]
     if without:
-        wrong.append(f"settings of its own need a default, so that a recipe may leave them out: {without} have none")
+        problems.append(f"settings of its own need a default, so that a recipe may leave them out: {without} have none")
     traits = traits_of(slot, cls) or SLOTS[slot]()
     if not isinstance(traits, SLOTS[slot]):
-        return [*wrong, f"its traits must be a zoo.core.protocols.{SLOTS[slot].__name__}, and are {traits!r}"]
-    return wrong + problems_of_methods(slot, cls, traits)
+        return [*problems, f"its traits must be a zoo.core.protocols.{SLOTS[slot].__name__}, and are {traits!r}"]
+    return problems + find_method_problems(slot, cls, traits)
 
 
-def problems_of_methods(slot, layer, traits):
+def find_method_problems(slot, layer, traits):
     """What a layer, or its class, lacks of what its slot and its traits ask for."""
     always, sometimes = CALLED_WITH[slot]
     names = [*always, *(name for trait, more in sometimes.items() if vars(traits)[trait] for name in more)]
@@ -197,8 +196,8 @@ def problems_of_methods(slot, layer, traits):
     takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
     lacking = [name for name in names if name not in parameters and not takes_all]
     absent = [name for name in traits.methods() if inspect.getattr_static(layer, name, None) is None]
-    wrong = [f"call must take {', '.join(lacking)}, which are given by name"] if lacking else []
-    return wrong + ([f"{traits!r} promises the methods {', '.join(absent)}"] if absent else [])
+    problems = [f"call must take {', '.join(lacking)}, which are given by name"] if lacking else []
+    return problems + ([f"{traits!r} promises the methods {', '.join(absent)}"] if absent else [])
 
 
 def import_modules(modules=()):
@@ -223,7 +222,7 @@ def import_modules(modules=()):
             f"The module {name!r}",
             "Expected one that Python finds: install it (`pip install -e .`), or work in the folder that holds it.",
         )
-    for point in _entry_points(tuple((folder, _changed(folder)) for folder in sys.path)):
+    for point in _entry_points(tuple((folder, _time_of_change(folder)) for folder in sys.path)):
         package = point.dist.name if point.dist is not None else "a package"
         _import(
             point.module,
@@ -233,7 +232,7 @@ def import_modules(modules=()):
 
 
 def import_installed(modules):
-    """Import the modules that a recipe names, for whose writer the user need not have asked: installed ones alone.
+    """Import the modules that a recipe names, but installed ones alone, because the user has not asked for them.
 
     A module is a program, and a recipe and the folder that it is used in may both come from somebody else. So none is
     taken from the working folder; `import_modules` takes it from there.
@@ -253,12 +252,12 @@ def import_installed(modules):
 
 @contextlib.contextmanager
 def _without_working_folder():
-    kept, here = sys.path[:], os.path.realpath(os.getcwd())
-    sys.path[:] = [each for each in kept if os.path.realpath(each or ".") != here]
+    path, working_folder = sys.path[:], os.path.realpath(os.getcwd())
+    sys.path[:] = [each for each in path if os.path.realpath(each or ".") != working_folder]
     try:
         yield
     finally:
-        sys.path[:] = kept
+        sys.path[:] = path
 
 
 @functools.lru_cache(maxsize=1)  # to read them takes milliseconds, and every recipe that is read asks
@@ -267,7 +266,7 @@ def _entry_points(folders):
     return tuple(importlib.metadata.entry_points(group=GROUP))
 
 
-def _changed(folder):
+def _time_of_change(folder):
     """When a folder was last changed, or None if it is not there."""
     try:
         return os.stat(folder or ".").st_mtime_ns

@@ -92,18 +92,18 @@ class Layer(Table, tag_field="layer"):
         return cls.traits.get(trait, wanted) == wanted
 
     @classmethod
-    def lacks(cls, needs):
-        """The first of some needs, `{trait: wanted}`, that it does not meet, as (trait, wanted); None of none."""
+    def unmet(cls, needs):
+        """The first of some needs, `{trait: wanted}`, that it does not meet, as (trait, wanted); or None."""
         return next(((trait, wanted) for trait, wanted in needs.items() if not cls.may(trait, wanted)), None)
 
-    def arguments(self, known):
+    def arguments(self, available):
         """What its constructor is given of its own settings; None where the model makes the layer by itself.
 
-        `known` has what the model and the place of the layer give.
+        `available` has what the model and the place of the layer give.
         """
-        own = {name: getattr(self, name) for name in self.passed}
-        own |= {mine: known[of] for mine, of in self.instead.items() if own[mine] is None}
-        return own if self.source else None
+        settings = {name: getattr(self, name) for name in self.passed}
+        settings |= {mine: available[of] for mine, of in self.instead.items() if settings[mine] is None}
+        return settings if self.source else None
 
     @classmethod
     def maker(cls):
@@ -131,40 +131,40 @@ def layer(slot, name, source=""):
     """
 
     def put(table):
-        said = declared.declared(f"zoo.{source}") if source else declared.Declared({}, {}, {})
-        return fill(table, slot, name, source and f"zoo.{source}", said)
+        declaration = declared.read_layer(f"zoo.{source}") if source else declared.Declared({}, {}, {})
+        return make_table(table, slot, name, source and f"zoo.{source}", declaration)
 
     return put
 
 
-def fill(table, slot, name, source, said):
-    """The `Layer` that a class with annotations says, and what is `said` by the class that it is of."""
-    kinds, own = {}, {}
+def make_table(table, slot, name, source, declaration):
+    """The `Layer` of a plain class with annotations, and of the `Declared` of the layer's own class."""
+    annotations, attributes = {}, {}
     for each in reversed(table.__mro__[:-1]):
-        kinds |= inspect.get_annotations(each)
-        own |= {key: value for key, value in vars(each).items() if not key.startswith("__")}
-    filled = (*SHARED, *PARTS, *own.get("hidden", ()))
-    passed = {key: each for key, each in said.arguments.items() if key not in filled}
-    given = (*said.arguments, *own.get("instead", {}).values())
+        annotations |= inspect.get_annotations(each)
+        attributes |= {key: value for key, value in vars(each).items() if not key.startswith("__")}
+    filled = (*SHARED, *PARTS, *attributes.get("hidden", ()))
+    passed = {key: each for key, each in declaration.arguments.items() if key not in filled}
+    arguments = (*declaration.arguments, *attributes.get("instead", {}).values())
     columns = []
-    for key in dict.fromkeys((*passed, *kinds)):
+    for key in dict.fromkeys((*passed, *annotations)):
         default, kind = passed.get(key, (msgspec.NODEFAULT, None))
-        default = own.get(key, default)
-        kind = kinds.get(key, kind or (Any if default is None else type(default)))
+        default = attributes.get(key, default)
+        kind = annotations.get(key, kind or (Any if default is None else type(default)))
         if not meaning(kind):
-            stands_for = own.get("instead", {}).get(key)
+            stands_for = attributes.get("instead", {}).get(key)
             without = f"; without it model.{stands_for}" if stands_for else ""
-            kind = Annotated[kind, Doc(said.meanings.get(key, "") + without)]
+            kind = Annotated[kind, Doc(declaration.meanings.get(key, "") + without)]
         columns.append((key, kind, default))
     namespace = {
-        **{key: value for key, value in own.items() if key not in kinds},
+        **{key: value for key, value in attributes.items() if key not in annotations},
         "__doc__": inspect.cleandoc(table.__doc__ or ""),
         "slot": slot,
         "source": source,
-        "takes": tuple(each for each in SHARED if each in (*own.get("takes", ()), *given)),
-        "parts": tuple(each for each in PARTS if each in given),
+        "takes": tuple(each for each in SHARED if each in (*attributes.get("takes", ()), *arguments)),
+        "parts": tuple(each for each in PARTS if each in arguments),
         "passed": tuple(passed),
-        "traits": said.traits | own.get("traits", {}),
+        "traits": declaration.traits | attributes.get("traits", {}),
     }
     options = {"tag": name, "tag_field": "layer", "frozen": True, "kw_only": True, "module": table.__module__}
     columns += [] if namespace["traits"].get("aligns") else OF_A_SLOT.get(slot, [])

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import msgspec
 
-from zoo.settings.kinds import checked, choices, words
+from zoo.settings.kinds import choices, convert, describe_kind
 
 
 class NoEffect(ValueError):
@@ -68,7 +68,7 @@ def default(table, name):
     first, _, rest = name.partition(".")
     field = fields(table)[first]
     if rest:
-        return default(nested(field.type), rest)
+        return default(nested_table(field.type), rest)
     return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
 
 
@@ -79,7 +79,7 @@ def meaning(kind):
     return (extra or {}).get("description", "")
 
 
-def nested(kind):
+def nested_table(kind):
     """The `Table` that a field holds, or None: `Target` of `Target | None`."""
     kind = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
     options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
@@ -87,7 +87,7 @@ def nested(kind):
     return tables[0] if tables else None
 
 
-def names(tables):
+def by_tag(tables):
     """`{tag: class}` of the tables that may stand in one place."""
     return {table.__struct_config__.tag: table for table in tables}
 
@@ -112,44 +112,45 @@ def read(where, tables, value, reasons=None):
         place = f"the name of its {field} or a table with its settings" if field else "a table"
         raise ValueError(f"{where} must be {place}; received {value!r}.")
     table = _choose_table(where, tables, value.get(field), reasons or {}) if field else tables[0]
-    known, given = fields(table), {}
+    known_fields, values = fields(table), {}
     for name, each in value.items():
         if name == field:
             continue
-        if name not in known:
-            raise ValueError(_unknown(where, table, name, tables))
-        kind = known[name].type
-        if nested(kind):
-            given[name] = read(f"{where}.{name}", (nested(kind),), each)
+        if name not in known_fields:
+            raise ValueError(_describe_unknown(where, table, name, tables))
+        kind = known_fields[name].type
+        if nested_table(kind):
+            values[name] = read(f"{where}.{name}", (nested_table(kind),), each)
             continue
         try:
-            given[name] = checked(each, kind)
+            values[name] = convert(each, kind)
         except ValueError as error:
             near = hint(each, choices(kind)) if isinstance(each, str) else ""
             raise ValueError(f"{where}.{name} {error}.{near}") from error
-    missing = [name for name, one in known.items() if one.required and name not in given]
+    missing = [name for name, one in known_fields.items() if one.required and name not in values]
     if missing:
-        told = "; ".join(f"{name}, {meaning(known[name].type) or words(known[name].type)}" for name in missing)
-        raise ValueError(f"{where} lacks {told}.")
+        kinds = {name: known_fields[name].type for name in missing}
+        lacking = "; ".join(f"{name}, {meaning(kind) or describe_kind(kind)}" for name, kind in kinds.items())
+        raise ValueError(f"{where} lacks {lacking}.")
     try:
-        return table(**given)
+        return table(**values)
     except NoEffect as error:
         raise NoEffect(f"{where}.{error}") from error
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
 
 
-def _unknown(where, table, name, tables):
-    """What is said of a setting that the table does not have."""
+def _describe_unknown(where, table, name, tables):
+    """The message about a setting that the table does not have."""
     field, known = table.__struct_config__.tag_field, fields(table)
     owner = f"{where} = {table.__struct_config__.tag!r}" if field else where
-    others = [f"{where} = {tag!r}" for tag, each in names(tables).items() if name in fields(each)]
+    others = [f"{where} = {tag!r}" for tag, each in by_tag(tables).items() if name in fields(each)]
     near = f" It is one of {', '.join(others)}." if others else hint(name, known)
     return f"{owner} has no setting {name!r}.{near} It takes {', '.join(known) or 'none'}."
 
 
 def _choose_table(where, tables, tag, reasons):
-    known = names(tables)
+    known = by_tag(tables)
     if tag is None:
         return tables[0]
     if not isinstance(tag, str) or tag not in known:
@@ -158,23 +159,23 @@ def _choose_table(where, tables, tag, reasons):
     return known[tag]
 
 
-def readable(tables, settings):
-    """What of `settings` is read by the table that they choose: those that it has, and that have an effect there."""
+def select_read(tables, settings):
+    """The part of `settings` that the table which they choose has, and that has an effect there."""
     field = tables[0].__struct_config__.tag_field
-    if field and settings.get(field, tables[0].__struct_config__.tag) not in names(tables):
+    if field and settings.get(field, tables[0].__struct_config__.tag) not in by_tag(tables):
         settings = {name: value for name, value in settings.items() if name != field}
-    table = names(tables).get(settings.get(field), tables[0])
+    table = by_tag(tables).get(settings.get(field), tables[0])
     known = fields(table)
     result = {name: value for name, value in settings.items() if name in known or name == field}
     for name, each in known.items():
-        if nested(each.type) and isinstance(result.get(name), dict):
-            result[name] = readable((nested(each.type),), result[name])
+        if nested_table(each.type) and isinstance(result.get(name), dict):
+            result[name] = select_read((nested_table(each.type),), result[name])
     unread = table.unread(lambda name: result.get(name, default(table, name)))
     return reduce(without, [tuple(name.split(".")) for name in unread], result)
 
 
 def without(settings, path):
-    """Nested dicts without what stands at a path, such as ("noise", "rare")."""
+    """Nested dicts without the entry at a path, such as ("noise", "rare")."""
     first, *rest = path
     if not rest:
         return {name: each for name, each in settings.items() if name != first}
@@ -198,15 +199,15 @@ def explain(where, table, tables=()):
     """Every setting that is read: a list of {"table", "setting", "value", "default", "meaning", "choices"}."""
     field, rows, inner = table.__struct_config__.tag_field, [], []
     if field:
-        about = (type(table).__doc__ or "").strip().splitlines()
-        rows.append((field, table.tag, tables[0].__struct_config__.tag, about[0] if about else "", list(names(tables))))
+        sentence = (type(table).__doc__ or "").strip().partition("\n")[0]
+        rows.append((field, table.tag, tables[0].__struct_config__.tag, sentence, list(by_tag(tables))))
     idle = type(table).unread(lambda name: getattr(table, name))
     for name, each in fields(type(table)).items():
         value = getattr(table, name)
         if name in idle:
             continue
-        if nested(each.type):
-            inner += explain(f"{where}.{name}", value or nested(each.type)())
+        if nested_table(each.type):
+            inner += explain(f"{where}.{name}", value or nested_table(each.type)())
             continue
         usual = default(type(table), name)
         usual = None if usual is msgspec.NODEFAULT else usual

@@ -2,23 +2,26 @@
 
 from typing import Annotated
 
-from zoo.settings.declared import words
+from zoo.settings.declared import one_of
 from zoo.settings.kinds import BelowOne, Count, Doc, NotNegative, Positive, Share
 from zoo.settings.table import Table
 
 Pieces = Annotated[
-    words("text.tokenizer.MODEL_TYPES"),
+    one_of("text.tokenizer.MODEL_TYPES"),
     Doc("what a token is: subwords by unigram or BPE, characters, or what white space separates"),
 ]
 Normalization = Annotated[
-    words("text.charsmaps.NAMES"),
+    one_of("text.charsmaps.NAMES"),
     Doc("Unicode normal form; _cf folds case, nfd takes accents apart, identity is none; invisible marks are removed"),
 ]
 Words = Annotated[
-    words("text.words.RULES"),
+    one_of("text.words.RULES"),
     Doc("how a text is cut into words in use: at spaces, at punctuation, too, or by the rules of the Penn Treebank"),
 ]
 VocabSize = Annotated[Positive, Doc("size of the vocabulary, at most")]
+CharacterCoverage = Annotated[Share, Doc("share of characters with a piece of their own")]
+ByteFallback = Annotated[bool, Doc("whether other characters are spelt as bytes, and not unknown")]
+MaxInputLength = Annotated[Count, Doc("first tokens of a text that are read; 0: all")]
 
 
 class Vocabulary(Table):
@@ -27,8 +30,8 @@ class Vocabulary(Table):
     vocab_size: VocabSize = 4_000
     pieces: Pieces = "unigram"
     normalization: Normalization = "nmt_nfkc"
-    character_coverage: Annotated[Share, Doc("share of characters with a piece of their own")] = 1.0
-    byte_fallback: Annotated[bool, Doc("whether other characters are spelt as bytes, and not unknown")] = False
+    character_coverage: CharacterCoverage = 1.0
+    byte_fallback: ByteFallback = False
 
 
 class Verbatim(Table):
@@ -36,12 +39,12 @@ class Verbatim(Table):
 
     vocab_size: VocabSize = 4_000
     pieces: Pieces = "unigram"
-    character_coverage: Annotated[Share, Doc("share of characters with a piece of their own")] = 1.0
-    byte_fallback: Annotated[bool, Doc("whether other characters are spelt as bytes, and not unknown")] = False
+    character_coverage: CharacterCoverage = 1.0
+    byte_fallback: ByteFallback = False
 
     @property
     def normalization(self):
-        """None but "identity", so that what is generated is what was read."""
+        """It is always "identity", so that texts are generated as they were read."""
         return "identity"
 
 
@@ -64,12 +67,12 @@ class TwoSided(Vocabulary):
 
     @classmethod
     def unread(cls, value_of):
-        """The target's own settings, where it has none."""
+        """The target's own settings are not read where it shares the source's vocabulary."""
         return {"target": "source and target share one vocabulary"} if value_of("shared") else {}
 
     @property
     def answers(self):
-        """The target's own settings."""
+        """The settings of the target's own vocabulary."""
         return self.target or Target()
 
 
@@ -85,44 +88,47 @@ class Noise(Table):
 
     @classmethod
     def unread(cls, value_of):
-        """What decides between the spellings of a word, where there is one."""
+        """What decides between the spellings of a word is not read where there is one alone."""
         why = "it is read where candidates is at least 2; received candidates=1"
         return dict.fromkeys(("rare", "alpha"), why) if value_of("candidates") == 1 else {}
+
+
+NoiseOfTraining = Annotated[Noise, Doc("changes of the texts in training")]
 
 
 class Read(Vocabulary):
     """The vocabulary of texts to label."""
 
-    max_input_length: Annotated[Count, Doc("first tokens of a text that are read; 0: all")] = 512
+    max_input_length: MaxInputLength = 512
 
 
 class Labelled(Vocabulary):
     """The vocabulary of texts to classify, which training may change."""
 
-    max_input_length: Annotated[Count, Doc("first tokens of a text that are read; 0: all")] = 512
-    noise: Annotated[Noise, Doc("changes of the texts in training")] = Noise()
+    max_input_length: MaxInputLength = 512
+    noise: NoiseOfTraining = Noise()
 
     @classmethod
     def unread(cls, value_of):
-        """The drawing of spellings, where the pieces have no probabilities to draw by."""
-        return _undrawn(value_of("pieces"))
+        """The drawing of spellings is not read where pieces have no probabilities to draw by."""
+        return _unread_noise(value_of("pieces"))
 
 
 class Cut(Vocabulary):
     """The vocabulary of texts whose words are labelled; in training data the words are cut already."""
 
-    max_input_length: Annotated[Count, Doc("first tokens of a text that are read; 0: all")] = 512
-    noise: Annotated[Noise, Doc("changes of the texts in training")] = Noise()
+    max_input_length: MaxInputLength = 512
+    noise: NoiseOfTraining = Noise()
     words: Words = "spaces"
 
     @classmethod
     def unread(cls, value_of):
         """As of `Labelled`."""
-        return _undrawn(value_of("pieces"))
+        return _unread_noise(value_of("pieces"))
 
 
-def _undrawn(pieces):
-    """What nothing reads of the noise in texts of such pieces, and why."""
+def _unread_noise(pieces):
+    """`{setting: why}` of the noise that nothing reads in texts of such pieces."""
     if pieces == "unigram":
         return {}
     why = f"it is read where pieces is 'unigram'; received pieces={pieces!r}"
@@ -140,7 +146,7 @@ class Scope(Table):
 
     @classmethod
     def unread(cls, value_of):
-        """The other settings, where nothing is out of scope."""
+        """The other settings are not read where nothing is out of scope."""
         why = "it is read where label names the texts that are out of scope; received label=''"
         return {} if value_of("label") else dict.fromkeys(("threshold", "trained"), why)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from zoo.core.searching import CHOICES, Fixed, Ranking
-from zoo.settings.declared import words
+from zoo.settings.declared import one_of
 from zoo.settings.kinds import AboveZero, BelowOne, Count, Doc, NotNegative, Positive, Share
 from zoo.settings.layers import LEARNED_EXITS
 from zoo.settings.table import Table
@@ -61,7 +61,8 @@ class DepthLoss(Table, tag_field="kind", tag="depth_adaptive"):
 
     label_smoothing: Smoothing = 0.0
     oracle: Annotated[
-        words("training.depth_adaptive.ORACLES"), Doc("score by which the depth is chosen that the rule of exit learns")
+        one_of("training.depth_adaptive.ORACLES"),
+        Doc("score by which the depth is chosen that the rule of exit learns"),
     ] = "likelihood"
     price: Annotated[
         NotNegative, Doc("gain that is worth one more block, in nats or, with correctness, in right tokens")
@@ -120,7 +121,7 @@ class Training(Table):
     ] = 0
     average: Annotated[Positive, Doc("number of the best checkpoints whose weights are averaged")] = 1
     monitor: Annotated[
-        words("training.metrics.MONITORS"),
+        one_of("training.metrics.MONITORS"),
         Doc(
             "score of the validation that chooses the best weights; wer is the share of wrong outputs of a greedy "
             "search, entity_f1 the F1 of entities, spearman the rank correlation of cosines"
@@ -159,7 +160,7 @@ class Training(Table):
 
     @classmethod
     def unread(cls, value_of):
-        """What becomes of the vocabularies of a run, where there is none; and a layout of weights that are whole."""
+        """Settings about `init`, `lora` and the layout are not read where there is no such thing."""
         names = () if value_of("init") else ("vocabulary", "init_differences")
         reasons = dict.fromkeys(names, "it is read where init names a run")
         reasons |= {} if value_of("lora") else {"lora_layers": "it is read where lora is above 0"}
@@ -167,15 +168,15 @@ class Training(Table):
         return reasons | ({} if split else {"layout": "it is read where model_parallel is above 1"})
 
     def check(self):
-        asked = [name for name, given in (("lora", self.lora), ('freeze = ["body"]', BODY in self.freeze)) if given]
-        if asked and not self.init:
+        names = [name for name, is_set in (("lora", self.lora), ('freeze = ["body"]', BODY in self.freeze)) if is_set]
+        if names and not self.init:
             raise ValueError(
-                f"{asked[0]} keeps the weights with which the training begins, and there are none. Name the run or the "
+                f"{names[0]} keeps the weights with which the training begins, and there are none. Name the run or the "
                 "artefact that has them with init."
             )
-        if asked and (self.vocabulary == "map" or self.model_parallel > 1):
+        if names and (self.vocabulary == "map" or self.model_parallel > 1):
             raise ValueError(
-                f"{asked[0]} goes with a vocabulary that is kept and a model that is whole on each device; received "
+                f"{names[0]} goes with a vocabulary that is kept and a model that is whole on each device; received "
                 f"vocabulary={self.vocabulary!r} and model_parallel={self.model_parallel}."
             )
         if self.batch_size % self.parts:
@@ -257,6 +258,6 @@ class Search(Continuation):
 
     @classmethod
     def unread(cls, value_of):
-        """What is added to a bound that there is not, and what ranks a single hypothesis."""
+        """An addition to a bound is not read without one, nor a penalty where a single hypothesis is kept."""
         reasons = {} if value_of("length_ratio") else {"length_extra": "it is read where length_ratio is above 0"}
         return reasons | ({} if value_of("beam") > 1 else {"coverage_penalty": "it is read where beam is above 1"})

@@ -38,7 +38,7 @@ class Choice:
     @functools.cached_property
     def slots(self):
         """`{slot: (the zoo's own layers that it may hold, the default first)}`."""
-        return {slot: occupants.fitting(slot, needs) for slot, needs in self.needs.items()}
+        return {slot: occupants.fitting_tables(slot, needs) for slot, needs in self.needs.items()}
 
 
 @dataclasses.dataclass(frozen=True)
