@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from zoo.pretrained import import_network
+from zoo.pretrained import import_network, vocabulary as words
 from zoo.pretrained.files import read_tensors
 from zoo.pretrained.vocabulary import CHARSMAP, NORMALIZER
 from zoo.text.protobuf import field
+from zoo.text.tokenizer_files import read_byte_pairs
 
 MARIAN = Path(__file__).with_name("data") / "marian"
 WEIGHTS = "model.safetensors"
@@ -170,6 +171,7 @@ CASES = {
     "an unknown family": (settings(model_type="mystery"), "the type 'mystery', which no family knows"),
     "no such id": (settings(pad_token_id=10**9), "do not lie in a vocabulary"),
     "a setting twice": (content("config.json", lambda text: b'{"d_model": 1, "d_model": 2}'), "'d_model' occurs twice"),
+    "a setting that steers the terminal": (settings(**{"\x1b[2J\n": 7}), "\ufffd[2J\ufffd = 7 is a setting"),
     "NaN among settings": (content("config.json", lambda text: text.replace(b"0.1", b"NaN")), "NaN is not a number"),
     "infinity among settings": (content("config.json", lambda text: text.replace(b"0.1", b"1e999")), "out of range"),
     "no JSON": (content("config.json", lambda text: text[:100]), "cannot be read as JSON"),
@@ -179,6 +181,9 @@ CASES = {
     "two pieces with one id": (vocabulary(lambda all: all | {"zzz": 7}), "have one id, 7"),
     "an id too large": (vocabulary(lambda all: all | {"zzz": 700}), "has the id 700"),
     "no SentencePiece model": (content("source.spm", lambda text: b"\x0f\xff" * 9), "is no SentencePiece model"),
+    "an empty SentencePiece model": (content("source.spm", lambda text: b""), "source.spm is no SentencePiece model"),
+    "a SentencePiece model of 2^26 zeros": (content("source.spm", lambda text: bytes(2**26)), "up to 33,554,432"),
+    "a SentencePiece model of 2^25 zeros": (content("source.spm", lambda text: bytes(2**25)), "are no protocol buffer"),
     "a SentencePiece model cut off": (content("target.spm", lambda text: text[:-3]), "is no SentencePiece model"),
     "safetensors cut off": (content(WEIGHTS, lambda text: text[:-100]), "the file is cut off"),
     "a header without an end": (content(WEIGHTS, lambda text: b"\xff" * 8 + text), "it is cut off, or damaged"),
@@ -226,6 +231,42 @@ def test_it_is_refused_in_words(name, tmp_path, monkeypatch):
     shutil.copytree(MARIAN, folder)
     change(folder)
     refused(folder, message, tmp_path)
+
+
+@pytest.mark.parametrize("changes", [{f"k{n}": n for n in range(10**5)}, {"odd": "x" * 10**6}], ids=["many", "long"])
+def test_what_is_refused_is_told_in_few_words(changes, tmp_path):
+    """Whoever writes a configuration does not choose how much a terminal and a log are given."""
+    folder = shutil.copytree(MARIAN, tmp_path / "source")
+    settings(**changes)(folder)
+    with pytest.raises(ValueError, match="is a setting that is not known here|odd = ") as error:
+        import_network(folder, tmp_path / "run")
+    assert len(str(error.value)) < 3000
+
+
+def test_a_sentencepiece_model_of_very_many_parts_is_refused(monkeypatch):
+    monkeypatch.setattr(words, "MOST", 9)
+    for part in (field(words.PIECES, b""), field(words.TRAINER, b"")):
+        assert len(words.pieces_of(field(words.PIECES, b"") * 9)) == 9
+        with pytest.raises(ValueError, match="is no SentencePiece model: it has more than 9 parts"):
+            words.pieces_of(part * 10)
+
+
+@pytest.mark.parametrize("longest", [0.5, "many", -1])
+def test_the_longest_text_of_a_tokenizer_is_a_number(longest, tmp_path):
+    """Half a token, and the like, would have cut every text to its first piece."""
+    folder = shutil.copytree(MARIAN.with_name("minilm"), tmp_path / "source")
+    settings("tokenizer_config.json", model_max_length=longest)(folder)
+    refused(folder, f"model_max_length is {json.dumps(longest)}; expected a number from 1", tmp_path)
+
+
+@pytest.mark.parametrize("merge", ["the", "t h e", [1, 2, 3]], ids=str)
+def test_a_merge_is_of_two_pieces(merge, tmp_path):
+    folder = shutil.copytree(MARIAN.with_name("gpt2"), tmp_path / "source")
+    document = json.loads((folder / "tokenizer.json").read_text())
+    document["model"]["merges"].append(merge)
+    (folder / "tokenizer.json").write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="The merge '.*' is not of two pieces"):
+        read_byte_pairs(folder)
 
 
 def test_a_table_of_characters_that_is_none_is_refused(tmp_path):
@@ -276,6 +317,12 @@ def test_a_zip_may_not_lead_outside_or_be_cut_off(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a\\..\\..\\evil.txt", "x")
     refused(path, "leads out of its folder", tmp_path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x" * 5000, "x")
+    refused(path, f"holds {'x' * 100}…, a name of 5,000 characters", tmp_path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("inside.zip", "x")
+    refused(path, f"{path} has no weights that can be read", tmp_path)  # and not where it was unpacked for a while
     path.write_bytes(b"no archive at all")
     refused(path, "neither a zip nor a tar", tmp_path)
 

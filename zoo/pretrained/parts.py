@@ -252,9 +252,10 @@ def summary_tables(source, recipe, dense="tanh"):
         )
     settings = Reading(source.json("sentence_bert_config.json"), "sentence_bert_config.json")
     settings.must(do_lower_case=tuple({False, tokenizer.get("do_lower_case", False)}))
-    most = recipe["text"]["max_input_length"]
-    longest = settings.whole("max_seq_length", None) or tokenizer.get("model_max_length") or most
+    tokenizer, most = Reading(tokenizer, "tokenizer_config.json"), recipe["text"]["max_input_length"]
+    longest = settings.whole("max_seq_length", None) or tokenizer.whole("model_max_length", None, most=10**40) or most
     settings.raise_problems()
+    tokenizer.raise_problems()
     return {
         "model": recipe["model"] | {"normalize": "Normalize" in kinds},
         "text": recipe["text"] | {"max_input_length": min(longest, most)},

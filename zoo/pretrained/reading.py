@@ -9,7 +9,7 @@ from pathlib import Path
 from zoo.core.documents import parse
 
 MOST_BYTES = 1 << 26
-FEW, LONGEST = 6, 100  # names that a message gives, and characters of one
+FEW, LONGEST, MANY = 6, 100, 30  # names that a message gives, characters of one, and all that is refused at once
 MOST = 2_000_000  # of a size: no network has more rows, units or positions
 # Keys of any configuration of `transformers` that change no number of a trained network.
 IDLE = {
@@ -37,10 +37,16 @@ LOST = object()
 ODD = AttributeError, TypeError, LookupError, ArithmeticError, RuntimeError
 
 
-def some(names):
-    """The first of many names, for a message, which cuts long ones."""
-    shown = [name if len(name) <= LONGEST else f"{name[:LONGEST]}…" for name in names[:FEW]]
-    return ", ".join(shown) + (f" and {len(names) - FEW:,} more" if len(names) > FEW else "")
+def some(names, few=FEW, longest=LONGEST, between=", "):
+    """The first of many names, for a message; long ones are cut, and what would steer a terminal is left out."""
+    shown = [each if len(each) <= longest else f"{each[:longest]}…" for each in names[:few]]
+    shown = ["".join(sign if sign.isprintable() else "\ufffd" for sign in each) for each in shown]
+    return between.join(shown) + (f"{between.rstrip(', ')} and {len(names) - few:,} more" if len(names) > few else "")
+
+
+def all_told(problems):
+    """The problems of a source, each in a line of its own."""
+    return "\n  " + some(problems, MANY, 5 * LONGEST, "\n  ")
 
 
 def read_bytes(path):
@@ -153,6 +159,4 @@ class Reading:
             ValueError: something was refused.
         """
         if self.problems:
-            raise ValueError(
-                f"{self.where} asks for what cannot be carried:" + "".join(f"\n  {each}" for each in self.problems)
-            )
+            raise ValueError(f"{self.where} asks for what cannot be carried:{all_told(self.problems)}")

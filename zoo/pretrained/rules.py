@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from zoo.pretrained.reading import some
+from zoo.pretrained.reading import all_told, some
 
 NEVER = -1e4  # the logit of what may not be written: its probability is 0, and float16 has the number
 
@@ -249,7 +249,7 @@ def fill(weights, tensors, rules, unneeded, constants=()):
         problems.append(f"no tensor gives {some(list(unset))}")
     if problems:
         count = "one thing" if len(problems) == 1 else f"{len(problems)} things"
-        raise ValueError(f"{count} of these weights cannot be taken:" + "".join(f"\n  {one}" for one in problems))
+        raise ValueError(f"{count} of these weights cannot be taken:{all_told(problems)}")
     return [name for name in folds if name != transpose.name], {name: why[0] for name, why in reasons.items()}
 
 

@@ -21,8 +21,8 @@ from pathlib import Path, PurePosixPath
 from zoo.core.documents import mismatch
 from zoo.hub.huggingface import ADDRESS
 from zoo.pretrained import generation
-from zoo.pretrained.files import RATIO, READERS, find_weights, read_tensors
-from zoo.pretrained.reading import IDLE, Reading, read_json
+from zoo.pretrained.files import LONGEST_NAME, RATIO, READERS, find_weights, read_tensors
+from zoo.pretrained.reading import IDLE, Reading, read_json, some
 from zoo.pretrained.yaml_files import read_yaml
 
 MOST_FILES = 10_000
@@ -204,7 +204,13 @@ def open_address(address, languages=("", "")):
                 "repository such as hf://OWNER/NAME or hf://OWNER/NAME@REVISION."
                 + (f" If you mean a repository of Hugging Face, it is hf://{meant[1]}." if meant else "")
             )
-        yield Source(_decompress(folder, Path(work) / "plain"), address, name, revision, languages)
+        found = _decompress(folder, Path(work) / "plain")
+        try:
+            yield Source(found, address, name, revision, languages)
+        except ValueError as error:
+            if found == path:
+                raise
+            raise ValueError(str(error).replace(str(found), address)) from error  # where a user does not look
 
 
 def _decompress(folder, work):
@@ -310,7 +316,7 @@ def _unpack(path, work):
     except PermissionError:
         raise
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, RuntimeError, NotImplementedError, OSError) as error:
-        raise ValueError(f"{path} cannot be unpacked, it may be cut off: {error}") from error
+        raise ValueError(f"{path} cannot be unpacked, it may be cut off: {str(error)[:300]}") from error
     inside = list(work.iterdir())
     return inside[0] if len(inside) == 1 and inside[0].is_dir() else work
 
@@ -324,6 +330,8 @@ def _check_members(path, members):
         raise ValueError(f"{path} holds two files of one name.")
     for name, _, plain in members:
         place = PurePosixPath(name)
+        if len(name) > LONGEST_NAME:
+            raise ValueError(f"{path} holds {some([name])}, a name of {len(name):,} characters, which is too long.")
         if place.is_absolute() or ".." in place.parts or ":" in name:
             raise ValueError(f"{path} holds {name!r}, whose path leads out of its folder. Nothing was unpacked there.")
         if not plain:

@@ -4,6 +4,7 @@ import struct
 
 import numpy as np
 
+from zoo.pretrained.reading import MOST
 from zoo.text.protobuf import field, fields, integer_field, read_integer
 from zoo.text.special import BOS, EOS, PAD, UNK
 
@@ -13,6 +14,7 @@ PIECES, TRAINER, NORMALIZER = 1, 2, 3  # fields of SentencePiece's ModelProto, a
 PIECE, SCORE, KIND = 1, 2, 3
 CHARSMAP, MODEL_TYPE, UNIGRAM, BPE = 2, 3, 1, 2  # the latter two are values
 VOCAB_SIZE, IDS, NAMES = 4, {UNK: 40, BOS: 41, EOS: 42, PAD: 43}, {UNK: 45, BOS: 46, EOS: 47, PAD: 48}
+MOST_BYTES = 2**25  # of a model; those of a million pieces have 18 million
 BELOW = 10.0  # an unknown character is less likely than the least likely piece, by so much
 
 
@@ -87,7 +89,11 @@ def pieces_of(model, where="the SentencePiece model"):
     """
     pieces = []
     try:
-        for number, _, body in fields(model):
+        if not 0 < len(model) <= MOST_BYTES:
+            raise ValueError(f"it has {len(model):,} bytes; expected up to {MOST_BYTES:,}")
+        for count, (number, _, body) in enumerate(fields(model), 1):
+            if count > MOST:
+                raise ValueError(f"it has more than {MOST:,} parts")
             if number == PIECES:
                 parts = {part: content for part, _, content in fields(body)}
                 score = struct.unpack("<f", parts.get(SCORE, bytes(4)))[0]

@@ -18,7 +18,7 @@ def fields(message):
             size = _read_varint(message, at)[1] - at
         else:
             size = {1: 8, 5: 4}.get(kind, len(message))
-        if at + size > len(message):
+        if at + size > len(message) or tag < 8:  # no field has the number 0
             raise ValueError(f"The {len(message)} bytes are no protocol buffer, or one that was cut off.")
         yield tag >> 3, message[start : at + size], message[at : at + size]
         at += size

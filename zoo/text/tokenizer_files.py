@@ -101,7 +101,9 @@ def read_byte_pairs(folder, ids=None, locate=Path) -> tuple[BytePairs, list[int]
     tokens[1] = None if tokens[1] in tokens[2:] else tokens[1]  # of GPT-2, whose only special piece is all of them
     added = _added_pieces(folder, locate, document, config)
     pieces, ids, special = _reorder(vocabulary, added, tokens, ids, [*tokens, config.get("mask_token")])
-    pairs = [tuple(pair.split(" ")) if isinstance(pair, str) else tuple(pair) for pair in merges]
+    pairs = [tuple(pair.split(" ") if isinstance(pair, str) else pair) for pair in merges]
+    if wrong := [pair for pair in pairs if len(pair) != 2]:
+        raise ValueError(f"The merge {' '.join(map(str, wrong[0]))[:100]!r} is not of two pieces.")
     first = pieces.index(tokens[2]) if tokens[2] in pieces else BOS
     around = Around((first,), (EOS,)) if has_around else Around((), ())
     return BytePairs.make(pieces, pairs, prefix_space=bool(prefix), special=special, around=around), ids
