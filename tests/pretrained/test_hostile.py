@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from zoo.pretrained import import_network, vocabulary as words
+from zoo.pretrained import import_network, load, vocabulary as words
 from zoo.pretrained.files import read_tensors
 from zoo.pretrained.vocabulary import CHARSMAP, NORMALIZER
 from zoo.text.protobuf import field
@@ -340,6 +340,15 @@ def test_halves_are_read(kind, tmp_path):
     (folder / "answers.npz").unlink()
     assert import_network(folder, tmp_path / "run")["parity"] is None
     assert "Not compared" in (tmp_path / "run" / "card.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["bart", "m2m100"])
+def test_the_version_of_fairseqs_format_is_no_weight(name, tmp_path):
+    """A number that old files have beside the weights of each side; `transformers` passes over it."""
+    folder = shutil.copytree(MARIAN.with_name(name), tmp_path / "source")
+    version = np.array([3], "float32")
+    weights(lambda all: all | {"model.encoder.version": version, "model.decoder.version": version})(folder)
+    assert load(folder)[0].built
 
 
 def test_a_zip_is_imported_as_its_folder(tmp_path):

@@ -60,7 +60,7 @@ def network(source):
             "data": of_codes(*words.get("languages", ("", ""))),
         },
         rules=tuple(rules),
-        unneeded={"*.embed_positions.weight*": "sinusoids are computed"},
+        unneeded={"*.embed_positions.weight*": "sinusoids are computed", "*coder.version": "a number of fairseq's"},
         constants=constants,
         **words,
     )  # fmt: skip
