@@ -20,9 +20,12 @@ MODULE, PEERS, ENVIRONMENT = "cases.imported_engines", "cases.imported_peers", "
 STEPS = 32
 
 
-def batch_of(home, count):
-    """Sentences of the test set of the hub's translator from English, of all lengths."""
-    return json.loads(Path(home, "texts.json").read_text(encoding="utf-8"))[:count]
+def batch_of(home, count, name="translation"):
+    """Sentences of the test set of the hub's translator from English: for vectors of all lengths.
+
+    The translator writes as much for each, and so reads such as are alike, of 10 to 14 of its pieces.
+    """
+    return json.loads(Path(home, f"{name}.json").read_text(encoding="utf-8"))[:count]
 
 
 def cells(quick):

@@ -18,7 +18,7 @@ EOS = 3
 def prepared(home):
     """The folder with the networks and our artefacts, made by whichever engine is the first."""
     home = Path(home)
-    if not (home / "texts.json").exists():
+    if not (home / "vectors.json").exists():
         subprocess.run([interpreter(ENVIRONMENT), "-m", "cases.imported_peers", str(home)], cwd=BENCHMARKS, check=True)
         export_apart(_export, home)
     return home
@@ -30,6 +30,7 @@ def _export(home):
     from serving.export.pipeline import make_again
     from serving.export.runs import settings_of
     from zoo.pretrained import import_network
+    from zoo.text import load_tokenizer
 
     for name, changes in {
         "marian": {"max_length": STEPS, "beams": (4,), "graphs": ("greedy", "steps")},
@@ -39,10 +40,13 @@ def _export(home):
         run = zoo.open(home / "runs" / name)
         (home / "artefacts" / name).mkdir(parents=True)
         make_again(kind_of(run.model, settings_of(run, changes)), run.tokenizers, home / "artefacts" / name)
+    reader = load_tokenizer(home / "artefacts" / "marian" / "source.spm")
     (hub,) = (BENCHMARKS.parent / "hub" / "translate-en-de").iterdir()
     with gzip.open(hub / "outputs.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [json.loads(line)["input"] for line in lines]
-    (home / "texts.json").write_text(json.dumps(texts[:: len(texts) // 32][:32]), encoding="utf-8")
+    for name, lengths in (("translation", range(10, 15)), ("vectors", range(1, 100))):
+        those = [text for text, ids in zip(texts, reader.encode(texts), strict=True) if len(ids) in lengths]
+        (home / f"{name}.json").write_text(json.dumps(those[:: len(those) // 32][:32]), encoding="utf-8")
 
 
 def translate(threads, home, beams, batch, precision):
@@ -57,7 +61,7 @@ def embed(threads, home, batch):
     from serving import Runtime
 
     runtime = Runtime(prepared(home) / "artefacts" / "minilm", threads=threads, precision="float32")
-    texts = batch_of(home, batch)
+    texts = batch_of(home, batch, "vectors")
     return lambda: [list(result.answer) for result in runtime.run(texts)]
 
 

@@ -116,13 +116,13 @@ def embed_onnx(threads, home, batch):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(f"{home}/minilm.onnx", options, providers=["CPUExecutionProvider"])
-    tokenizer, texts = _tokenizer(home), batch_of(home, batch)
+    tokenizer, texts = _tokenizer(home), batch_of(home, batch, "vectors")
     return lambda: session.run(None, dict(zip(("ids", "mask"), tokenizer(texts), strict=True)))[0].tolist()
 
 
 def embed_torch(threads, home, batch):
     torch.set_num_threads(threads)
-    model, tokenizer, texts = Vectors(f"{home}/minilm"), _tokenizer(home), batch_of(home, batch)
+    model, tokenizer, texts = Vectors(f"{home}/minilm"), _tokenizer(home), batch_of(home, batch, "vectors")
 
     @torch.inference_mode()
     def step():
