@@ -84,9 +84,13 @@ class Loaded:
         self.source = tokenizers["source"]
         self.target = tokenizers.get("target", self.source)
         self.bound = bound(self.manifest, overlong)
-        self.max_padding = MAX_PADDING["search" if self.kind.writes else "read"]
         self.uses_shortlist = shortlist
         self.generation = self._shortlist_graphs() if shortlist else self.manifest.get("generation", {})
+
+    @property
+    def max_padding(self):
+        """The most ids of padding in a batch."""
+        return MAX_PADDING["search" if self.kind.writes else "read"]
 
     def _shortlist_graphs(self):
         """The graphs by beam width that search over a shortlist.
