@@ -43,6 +43,24 @@ def _param(value):
     return pytest.param(*value) if isinstance(value, tuple) else pytest.param(value)
 
 
+def python(*words, status=0, cwd=ROOT, given=None, seconds=600, **environment):
+    """A Python that has run in a process of its own, with this checkout on its path.
+
+    Args:
+        words: of its command line, behind the name of the program.
+        status: with which it must end.
+        cwd: its working folder.
+        given: its standard input, a text.
+        seconds: after which it is ended.
+        environment: variables that it has beside those of this process.
+    """
+    variables = os.environ | {"PYTHONPATH": str(ROOT)} | environment
+    command, pipes = [sys.executable, *map(str, words)], {"capture_output": True, "text": True}
+    done = subprocess.run(command, cwd=cwd, env=variables, input=given, timeout=seconds, **pipes)
+    assert done.returncode == status, done.stdout[-3000:] + done.stderr[-5000:]
+    return done
+
+
 def once_more_on_jax(path, leave_out="", with_releases=False):
     """Run a test file in a process of its own whose backend is JAX, but for its tests for a release and those on JAX.
 
@@ -52,8 +70,5 @@ def once_more_on_jax(path, leave_out="", with_releases=False):
         with_releases: run its tests for a release, too.
     """
     chosen = f"not on_jax{f' and not ({leave_out})' if leave_out else ''}"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", os.path.relpath(path, ROOT)]
-    command += ["-k", chosen, *([] if with_releases else ["-m", "not release"])]
-    environment = os.environ | {"KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800)
-    assert done.returncode == 0, done.stdout[-5000:]
+    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", os.path.relpath(path, ROOT), "-k", chosen]
+    python(*words, *([] if with_releases else ["-m", "not release"]), seconds=1800, KERAS_BACKEND="jax")

@@ -22,6 +22,7 @@ from tests.house_rules import (
     read,
 )
 from tests.house_shape import MAX_LINES, inheritance, line_count, too_deep
+from tests.shared import python
 
 pytestmark = pytest.mark.xdist_group("architecture")  # one worker reads the sources, once
 ONNX = {"onnx", "tf2onnx", "onnxruntime"}
@@ -154,9 +155,7 @@ def test_rooms_say_what_they_are():
 )
 def test_importing_leaves_out(module, absent):
     code = f"import sys, {module}; print([name for name in {sorted(absent)!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "[]"
+    assert python("-c", code).stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,8 @@
 """The gradient of a residual stream on JAX: the numbers of a forward derivative, and a program as long as the stack."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.shared import python
 
 ON_JAX = """
 import re, sys
@@ -48,7 +43,4 @@ assert deep <= 1.1 * shallow, (shallow, deep)
 @pytest.mark.parametrize("block", ["pre_norm", "macaron"])
 def test_no_branch_computes_those_above_it_again(block):
     """Without the barrier the longest fused computation of four layers is about twice that of two."""
-    environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-c", ON_JAX, block]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
+    python("-c", ON_JAX, block, KERAS_BACKEND="jax", JAX_PLATFORMS="cpu")

@@ -1,10 +1,7 @@
 """`python -m zoo.check`: what it finds in layers with a fault, what it says, and how it ends."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -13,6 +10,7 @@ import pytest
 from tests.check.right import Attending, Watching
 from tests.house_rules import ROOT
 from tests.registered import registered
+from tests.shared import python
 from zoo.attention import LocalAttention, LSHAttention, MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.check import report, uses
@@ -162,18 +160,10 @@ def test_wrong_use_is_told(argv, message, capsys):
     assert re.search(message, capsys.readouterr().err)
 
 
-def run(*argv):
-    """The command in a fresh process, in the folder of the package."""
-    folder = ROOT / "tests" / "own_layers" / "linear-attention"
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}"}
-    command = [sys.executable, "-m", "zoo.check", *argv]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
-
-
 @pytest.mark.release
 def test_a_sound_layer_of_somebody_else():
-    done = run("linear_attention.LinearAttention", "--set", "epsilon=1e-5", "--json")
-    assert done.returncode == 0, done.stderr[-3000:]
+    words = ["linear_attention.LinearAttention", "--set", "epsilon=1e-5", "--json"]
+    done = python("-m", "zoo.check", *words, cwd=ROOT / "tests" / "own_layers" / "linear-attention")
     found = json.loads(done.stdout)
     assert found["holds"] and {each["result"] for each in found["laws"]} == {HOLDS}, done.stdout
     assert all(each["allowed"] for each in found["uses"]) and len(found["uses"]) == 11

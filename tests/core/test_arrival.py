@@ -1,11 +1,8 @@
 """The classes of the zoo are there as soon as Keras is, whoever asks for what first."""
 
-import subprocess
-import sys
-
 import pytest
 
-from tests.house_rules import ROOT
+from tests.shared import python
 
 REGISTERED = "assert any(name.startswith('zoo>') for name in keras.saving.get_custom_objects())"
 
@@ -17,5 +14,4 @@ REGISTERED = "assert any(name.startswith('zoo>') for name in keras.saving.get_cu
 )
 def test_classes_arrive_with_keras(before):
     """To be asked where Keras is, as a check of what is installed does, is not its import."""
-    program = f"import zoo; {before}; import keras; {REGISTERED}"
-    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True)
+    python("-c", f"import zoo; {before}; import keras; {REGISTERED}")

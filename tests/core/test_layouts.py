@@ -1,16 +1,13 @@
 """Weights that are split among devices: which ones, what is refused, and that the numbers are those of one device."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
-from tests.house_rules import ROOT
 from tests.recipes.small import recipe
+from tests.shared import python
 from tools import cli
 from zoo import recipes
 from zoo.core import devices, layouts
@@ -84,11 +81,7 @@ def test_a_run_may_be_resumed_with_another_split(tmp_path):
 
 @pytest.mark.release
 def test_two_by_two_devices_train_as_one(tmp_path):
-    command = [sys.executable, "-m", "tests.core.grid", str(tmp_path)]
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "KERAS_BACKEND": "jax"}, capture_output=True, text=True, timeout=1800
-    )
-    assert done.returncode == 0, done.stderr[-5000:]
+    done = python("-m", "tests.core.grid", tmp_path, seconds=1800, KERAS_BACKEND="jax")
     found = json.loads(done.stdout.splitlines()[-1])
 
     (grid, one) = found["losses"]

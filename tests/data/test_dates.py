@@ -1,11 +1,11 @@
 import hashlib
 import re
-import subprocess
 import sys
 from datetime import date, datetime, timedelta
 
 import pytest
 
+from tests.shared import python
 from zoo.data.dates import LOCALES, _forms, _write, date_pairs, dates
 
 
@@ -125,9 +125,8 @@ def test_every_process_draws_the_same():
         "import hashlib; from zoo.data.dates import dates;"
         "print(hashlib.sha256(repr(dates('valid', 300, 5)).encode()).hexdigest())"
     )
-    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     here = hashlib.sha256(repr(dates("valid", 300, 5)).encode()).hexdigest()
-    assert result.stdout.strip() == here
+    assert python("-c", code).stdout.strip() == here
 
 
 def test_refuses_misuse():

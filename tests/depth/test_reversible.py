@@ -1,9 +1,5 @@
 """Two streams, and gradients that are those of keeping everything: dropout, buckets and memories included."""
 
-import os
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
@@ -12,7 +8,7 @@ from keras import layers, ops
 
 from tests import transformer_oracles
 from tests.blocks.cases import make_block
-from tests.house_rules import ROOT
+from tests.shared import python
 from tests.weights import randomised
 from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.attention.hashing import hash_vectors
@@ -158,9 +154,7 @@ for activations in ("checkpoint", "reversible"):
 
 @pytest.mark.release
 def test_gradients_on_jax():
-    environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", ON_JAX], env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr[-3000:]
+    python("-c", ON_JAX, KERAS_BACKEND="jax")
 
 
 @pytest.mark.release(but="jax")

@@ -6,14 +6,12 @@ The test extra has no torch, which is large and which nothing else needs, so thi
 
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from tests.house_rules import ROOT
+from tests.shared import python
 
 pytestmark = [
     pytest.mark.slow,
@@ -54,8 +52,7 @@ def test_all_models_answer_as_on_tensorflow(tmp_path):
     found = []
     for backend in ("tensorflow", "torch"):
         out = tmp_path / f"{backend}.json"
-        command = [sys.executable, "-c", ASK, str(ROOT / "hub"), str(out)]
-        subprocess.run(command, check=True, cwd=ROOT, env={**os.environ, "KERAS_BACKEND": backend})
+        python("-c", ASK, ROOT / "hub", out, KERAS_BACKEND=backend)
         found.append(json.loads(out.read_text("utf-8")))
     expected, received = found
     assert expected.keys() == received.keys() and len(expected) >= 35

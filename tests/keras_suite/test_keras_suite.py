@@ -5,17 +5,13 @@ back. The parameters are counted by the formulas of the papers. On JAX a third o
 """
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
 from tests.all_cases import OF_SLOTS
-from tests.house_rules import ROOT
 from tests.keras_suite.parameters import FIXED, TRAINED
 from tests.keras_suite.run import ASKED, run
-from tests.shared import mostly_at_releases
+from tests.shared import mostly_at_releases, python
 
 ROWS = [pytest.param(name, marks=() if case in OF_SLOTS else pytest.mark.release) for name, case in ASKED.items()]
 # Keras hands a generator to `fit`, which warns that it is not shuffled, and its loss reads the outputs alone. Which
@@ -38,15 +34,8 @@ def test_on_tensorflow(name):
 def test_on_jax(subtests, part):
     """A third of the cases, in a process of their own."""
     names = list(ASKED)[part::3]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.keras_suite.run", *names],
-        cwd=ROOT,
-        env={**os.environ, "KERAS_BACKEND": "jax", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"},  # compiles faster
-        capture_output=True,
-        text=True,
-        timeout=1800,
-    )
-    assert done.returncode == 0, done.stderr[-5000:]
+    quicker = {"KERAS_BACKEND": "jax", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # to compile
+    done = python("-m", "tests.keras_suite.run", *names, seconds=1800, **quicker)
     problems = json.loads(done.stdout.splitlines()[-1])
     assert problems.keys() == set(names)
     for name, problem in problems.items():

@@ -1,16 +1,12 @@
 """compile, fit, evaluate, save and export as Keras users know them; our own steps are the oracle of fit."""
 
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from tests.house_rules import ROOT
 from tests.models.fitted import MODELS, ROWS, as_batch, data, make, optimizer
-from tests.shared import once_more_on_jax
+from tests.shared import once_more_on_jax, python
 from zoo.core.protocols import Weight
 from zoo.training import ChunkedCrossEntropy, RowAdam, SmoothedCrossEntropy, make_steps
 from zoo.training.steps.optimizers import RowGradient
@@ -193,9 +189,7 @@ def test_a_compiled_model_loads_after_import_zoo_alone(tmp_path):
     inputs, labels, sample_weights = data("chunked")
     model.fit(inputs, labels, sample_weight=sample_weights, verbose=0)
     model.save(tmp_path / "model.keras")
-    command = [sys.executable, "-c", LOADS, str(tmp_path / "model.keras")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = python("-c", LOADS, tmp_path / "model.keras")
     assert done.stdout.strip() == f"ChunkedCrossEntropy {loss.get_config()}"
 
 

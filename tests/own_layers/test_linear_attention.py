@@ -4,7 +4,7 @@ No line of the zoo knows it. It is compared with the paper's equations, written 
 """
 
 import os
-import subprocess
+import shutil
 import sys
 
 import keras
@@ -13,8 +13,16 @@ import pytest
 
 from tests.house_rules import ROOT
 from tests.registered import registered
+from tests.shared import python
 
 PACKAGE = ROOT / "tests" / "own_layers" / "linear-attention"
+
+
+def install(copy, site):
+    """Install a copy of the package by pip into the folder `site`."""
+    shutil.copytree(PACKAGE, copy)
+    words = "-m pip install -q --no-deps --no-index --no-build-isolation --target".split()
+    python(*words, site, copy)
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +97,7 @@ def test_all_the_way(linear_attention, tokenizers, tmp_path):
 
     model.save(tmp_path / "model.keras")
     site = tmp_path / "site"
-    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--no-build-isolation"]
-    built = tmp_path / "source"
-    subprocess.run(["cp", "-r", str(PACKAGE), str(built)], check=True)
-    subprocess.run([*install, "--target", str(site), str(built)], check=True, timeout=300)
+    install(tmp_path / "source", site)
     code = (
         "import sys, numpy, zoo, keras\n"
         "model = keras.models.load_model(sys.argv[1], safe_mode=True)\n"
@@ -100,12 +105,9 @@ def test_all_the_way(linear_attention, tokenizers, tmp_path):
         "print(type(model.decoder.blocks[0].attention).__module__)"
     )
     np.save(tmp_path / "ids.npy", batch["token_ids"])
-    paths = [str(tmp_path / name) for name in ("model.keras", "logits.npy", "ids.npy")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(site)])}
-    done = subprocess.run(
-        [sys.executable, "-c", code, *paths], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert (done.returncode, done.stdout.strip()) == (0, "linear_attention"), done.stderr[-3000:]
+    paths = [tmp_path / name for name in ("model.keras", "logits.npy", "ids.npy")]
+    done = python("-c", code, *paths, cwd=tmp_path, PYTHONPATH=f"{ROOT}{os.pathsep}{site}")
+    assert done.stdout.strip() == "linear_attention"
     np.testing.assert_allclose(np.load(paths[1]), model({"token_ids": batch["token_ids"]}), atol=1e-5)
 
     artefact = export(model, tokenizers[:1], tmp_path / "models", settings_of("continue"))
@@ -143,21 +145,14 @@ max_output_length = 8
 def test_a_recipe_names_it_without_a_line_of_the_zoo(tmp_path):
     """Installed by pip, it is found by its entry point: trained, exported with parity, verified and run."""
     source, site = tmp_path / "source", tmp_path / "site"
-    subprocess.run(["cp", "-r", str(PACKAGE), str(source)], check=True)
-    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--no-build-isolation"]
-    subprocess.run([*install, "--target", str(site), str(source)], check=True, timeout=300)
+    install(source, site)
     (tmp_path / "text.txt").write_text("the cat sat on the mat, and the dog sat on the cat.\n" * 20)
     (tmp_path / "novel.toml").write_text(RECIPE)
     for name, folder in (("seqzoo", "tools"), ("serving", "serving"), ("zoo", "zoo")):
         (site / name).symlink_to(ROOT / folder)
-    environment = os.environ | {"PYTHONPATH": str(site)}
 
     def seqzoo(*arguments):
-        command = [sys.executable, "-m", "seqzoo", *arguments]
-        options = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True, "timeout": 600}
-        done = subprocess.run(command, **options)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return done.stdout
+        return python("-m", "seqzoo", *arguments, cwd=tmp_path, PYTHONPATH=str(site)).stdout
 
     seqzoo("train", "novel.toml", "--out", "run")
     assert 'layer = "linear"' in (tmp_path / "run" / "recipe.toml").read_text()

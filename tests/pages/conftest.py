@@ -9,6 +9,7 @@ import pytest
 
 from tests.hub import tiny
 from tests.serving import fake_artefact
+from tests.shared import made_once, python
 from zoo.settings import occupants
 
 
@@ -22,6 +23,16 @@ def stand_ins(tmp_path_factory):
     keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]).save(folder / "model.keras")
     tiny.write_index(home, tiny.entry("dates", 2, folder))
     return home
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The folder of the site, which mkdocs builds once."""
+
+    def build(folder):
+        python("-m", "mkdocs", "build", "--quiet", "--site-dir", folder, NO_MKDOCS_2_WARNING="1")
+
+    return made_once(tmp_path_factory, "site", build)
 
 
 @pytest.fixture(autouse=True)

@@ -2,16 +2,13 @@
 
 import ast
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from tests.house_rules import ROOT
-from tests.shared import mostly_at_releases
+from tests.shared import mostly_at_releases, python
 from zoo.tasks import TASKS
 
 # Not of a task -> the test that runs it.
@@ -54,11 +51,7 @@ def test_it_is_made_of_cells(path):
 def test_it_runs_from_an_empty_folder(path, tmp_path):
     if path.stem == "embed":  # a tiny network in the place of the real one
         shutil.copytree(ROOT / "tests" / "pretrained" / "data" / "minilm", tmp_path / "all-MiniLM-L6-v2")
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "2"}
-    code = path.read_text(encoding="utf-8") + AFTER
-    program = [sys.executable, "-c", code]
-    done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = python("-c", path.read_text(encoding="utf-8") + AFTER, cwd=tmp_path, TF_CPP_MIN_LOG_LEVEL="2")
     task, count, answered, errors = json.loads(done.stdout.splitlines()[-1])
     assert FILES.get(task, task) == path.stem and count > 2
     assert answered and errors == [None] * answered

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -40,16 +39,6 @@ QUESTIONS = {  # what a reader asks -> the page that answers
     "Is it safe to load a model of a stranger?": "security.html",
     "What are the arguments of MultiHeadAttention?": "api/zoo.attention.html",
 }
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    home = tmp_path_factory.mktemp("site")
-    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(home)]
-    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(build, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return home
 
 
 class Read(HTMLParser):

@@ -4,10 +4,6 @@ What is looked for is what axe-core marked once: faint letters, dialogs and navi
 by their colour alone, empty headings of tables, and what scrolls without being reached by the keyboard.
 """
 
-import os
-import subprocess
-import sys
-
 import pytest
 
 from benchmarks.harness import browser as driver
@@ -36,12 +32,8 @@ all(".md-search, .md-sidebar, .headerlink, .md-top, .md-code__nav").forEach((eac
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    home = tmp_path_factory.mktemp("site")
-    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(home)]
-    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)}
-    subprocess.run(build, cwd=ROOT, env=environment, check=True, capture_output=True)
-    with driver.served(home) as (address, _):
+def address(site):
+    with driver.served(site) as (address, _):
         yield address
 
 

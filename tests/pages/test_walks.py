@@ -7,7 +7,6 @@ import contextlib
 import io
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from tests.house_rules import ROOT
 from tests.pages.blocks import blocks, execute
 from tests.pages.test_commands import TINY, write_reviews
 from tests.pretrained.test_firefox import publish
+from tests.shared import python
 from tools import cli
 
 START = ROOT / "docs" / "README.md"
@@ -58,7 +58,7 @@ def test_every_block_of_the_page_runs(page, tmp_path, monkeypatch):
         if block.kind == "python":
             execute(block, names)
         if block.kind == "py":  # in a process of its own
-            subprocess.run([sys.executable, "-c", block.text], check=True)
+            python("-c", block.text, cwd=".")
         for command in block.commands if block.kind == "shell" else ():
             if not command.startswith(tuple(NOT_RUN)):
                 printed[command] = walk(command, monkeypatch)

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import subprocess
 import sys
 import threading
 from functools import partial
@@ -12,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house_rules import ROOT
+from tests.shared import python
 from zoo.pretrained.source import open_address
 
 MARIAN = Path(__file__).with_name("data") / "marian"
@@ -86,17 +84,13 @@ def environment(tmp_path):
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Hub, MARIAN))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     own = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path / "hf")}
-    own |= {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_XET": "1", "PYTHONPATH": str(ROOT)}
-    yield os.environ | own
+    yield own | {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_XET": "1"}
     server.shutdown()
     server.server_close()
 
 
 def asked(environment, *addresses):
-    program = [sys.executable, "-c", ASK, *addresses]
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in python("-c", ASK, *addresses, **environment).stdout.splitlines()]
 
 
 def test_a_repository_is_fetched_at_a_commit_or_refused_in_words(environment):
@@ -125,8 +119,6 @@ def test_the_package_may_be_missing(monkeypatch):
 
 @pytest.mark.slow
 def test_the_card_names_the_commit(environment, tmp_path):
-    command = [sys.executable, "-m", "tools", "import", "hf://owner/name", "--out", str(tmp_path / "run")]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
+    python("-m", "tools", "import", "hf://owner/name", "--out", tmp_path / "run", **environment)
     card = (tmp_path / "run" / "card.md").read_text(encoding="utf-8")
     assert f"Imported from hf://owner/name at revision {COMMIT}." in card and "apache-2.0" in card

@@ -1,10 +1,8 @@
 """What wrong use is told in a fresh process, how soon, and which frameworks that imported."""
 
 import json
-import subprocess
-import sys
 
-from tests.house_rules import ROOT
+from tests.shared import python
 
 FRAMEWORKS = ("keras", "tensorflow", "jax", "torch", "tensorflow_text", "onnxruntime")
 PROGRAM = """
@@ -23,9 +21,7 @@ print(json.dumps([message, time.process_time() - start, [name for name in {frame
 
 def elsewhere(code):
     """What a program prints in a process of its own."""
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return python("-c", code).stdout
 
 
 def check_told_at_once(code, message):

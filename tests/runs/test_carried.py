@@ -2,14 +2,11 @@
 
 import csv
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
-from tests.house_rules import ROOT
+from tests.shared import python
 from tools.cli import main
 from zoo import recipes, runs
 from zoo.core import array_files
@@ -30,14 +27,7 @@ def contents(run):
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_what_is_carried_comes_to_the_same_end(tmp_path, kind, backend):
     """With a moving average of the weights and batches in parts (classifier), bit for bit."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.runs.carry", str(tmp_path), kind],
-        cwd=ROOT,
-        env=os.environ | {"KERAS_BACKEND": backend},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    python("-m", "tests.runs.carry", tmp_path, kind, KERAS_BACKEND=backend)
     whole, there = contents(tmp_path / "whole"), contents(tmp_path / "there")
     assert whole.keys() == there.keys() and any(name.startswith("best/") for name in whole)
     for name, values in whole.items():

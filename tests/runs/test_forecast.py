@@ -2,12 +2,10 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
-from tests.house_rules import ROOT
+from tests.shared import python
 from tools import cli, forecast
 from zoo.runs.forecast import FixedLengthTokenizer
 from zoo.tasks import TASKS
@@ -97,14 +95,11 @@ def test_batches_without_data_have_the_shape_that_the_recipe_allows():
 
 
 @pytest.mark.slow
-def test_a_plan_of_a_language_model(tmp_path):
+def test_a_plan_of_a_language_model(tmp_path, monkeypatch):
     """nanoGPT's: 12 units**2 weights a layer and a table; 6 operations a weight and token; float32 four bytes each."""
-    command = [sys.executable, "-m", "tools", "train", "tinyshakespeare-gpu-transformer-pre-norm", "--plan", "a100"]
-    settings = ["--set", "model.num_layers=2", "--set", "training.batch_size=8", "--json"]
-    environment = {name: value for name, value in os.environ.items() if name != "KERAS_BACKEND"}
-    environment["PYTHONPATH"] = str(ROOT)
-    done = subprocess.run([*command, *settings], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-5000:]
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+    words = "train tinyshakespeare-gpu-transformer-pre-norm --plan a100 --set model.num_layers=2"
+    done = python("-m", "tools", *words.split(), "--set", "training.batch_size=8", "--json", cwd=tmp_path)
     found = json.loads(done.stdout)
     units, layers, tokens, context = 384, 2, 8 * 256, 256
     matrices = 12 * units**2 * layers

@@ -1,13 +1,8 @@
 """Training, saving, opening and scoring on JAX in a process where TensorFlow cannot be imported."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.shared import python
 
 CODE = """
 import pathlib, sys
@@ -33,8 +28,4 @@ assert "tensorflow" not in sys.modules
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["seq2seq", "tagger"])
 def test_jax_needs_no_tensorflow(model, tmp_path):
-    environment = os.environ | {"KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", CODE, model, str(tmp_path)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "5"
+    assert python("-c", CODE, model, tmp_path, KERAS_BACKEND="jax").stdout.strip() == "5"

@@ -4,13 +4,10 @@ The first group has a recipe for each kind of layer; docs/readiness.py does all 
 """
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
-from tests.house_rules import ROOT
+from tests.shared import python
 from zoo import recipes
 from zoo.training.lowering import PLATFORMS
 
@@ -36,10 +33,7 @@ GROUPS = {
 def test_steps_lower_for_every_platform(group):
     names = GROUPS[group]
     assert set(names) <= set(recipes.list_recipes())
-    command = [sys.executable, "-m", "tests.runs.readiness", *names]
-    environment = {**os.environ, "KERAS_BACKEND": "jax"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800)
-    assert done.returncode == 0, done.stderr[-5000:]
+    done = python("-m", "tests.runs.readiness", *names, seconds=1800, KERAS_BACKEND="jax")
     found = {}
     for line in done.stdout.splitlines():
         found |= json.loads(line)

@@ -2,16 +2,13 @@
 
 import json
 import math
-import os
-import subprocess
-import sys
 
 import keras
 import numpy as np
 import pytest
 
-from tests.house_rules import ROOT
 from tests.recipes.small import recipe
+from tests.shared import python
 from tools.series import table
 from zoo import recipes, runs
 from zoo.runs import repeats, start
@@ -241,12 +238,6 @@ def test_a_series_is_not_put_into_a_run(trainings, tmp_path):
         repeats.repeat(recipe(), 2, tmp_path, resume=True)
 
 
-def command(*words, **settings):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = [sys.executable, "-m", "tools.cli", "train", *words]
-    return subprocess.run(done, env=environment, capture_output=True, text=True, **settings)
-
-
 @pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     ("words", "message"),
@@ -260,8 +251,7 @@ def test_nonsense_is_refused_before_keras_is_imported(words, message, mine):
     code = f"import sys; sys.argv[1:] = {['train', str(mine), *words]!r}; from tools.cli import main\n"
     code += "try:\n    status = main()\nexcept SystemExit as end:\n    status = end.code\n"
     code += "print(status, 'keras' in sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    done = python("-c", code)
     assert done.stdout.split() == ["2", "False"] and message in done.stderr
 
 
@@ -283,8 +273,7 @@ def test_a_seed_of_a_series_is_the_run_of_that_seed(mine, tmp_path):
 @pytest.mark.slow
 def test_a_sweep_from_the_command_line(mine, tmp_path):
     words = [str(mine), "--sweep", "training.learning_rate=0.0001,0.05", "--set", "training.steps=2"]
-    done = command(*words, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = python("-m", "tools.cli", "train", *words, cwd=tmp_path)
     assert "run 2 of 2: learning_rate=0.05" in done.stderr
     assert done.stdout.splitlines()[-1] == "runs/small: learning_rate=0.05, the best by nll"
     assert recipes.check_run(tmp_path / "runs/small").training.learning_rate == 0.05

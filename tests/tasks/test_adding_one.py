@@ -1,14 +1,13 @@
 """A new task is one file: it is found, checked as the others are, trained, scored and exported."""
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 
 import pytest
 
 from tests.house_rules import ROOT
+from tests.shared import python
 from tests.tasks import runs
 from zoo import recipes, tasks
 from zoo.runs import evaluate, open_run, train
@@ -100,14 +99,7 @@ def test_nothing_else_of_the_package_is_changed_for_it(tmp_path):
     (tmp_path / "mine.toml").write_text(recipes.files.toml(recipe_of(tmp_path, plan)), encoding="utf-8")
     program = "import sys; sys.path.insert(0, '.'); from tools.cli import main; sys.exit(main(sys.argv[1:]))"
     for words in (["train", "mine.toml"], ["evaluate", "runs/calls", "--json"], ["export", "runs/calls", "--no-int8"]):
-        done = subprocess.run(
-            [sys.executable, "-c", program, *words],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(tmp_path)},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
+        done = python("-c", program, *words, cwd=tmp_path, PYTHONPATH=str(tmp_path))
         if words[0] == "evaluate":
             found = json.loads(done.stdout)
             assert (found["task"], found["split"]) == ("route", "test") and 0 <= found["wrong"] <= 100

@@ -1,10 +1,9 @@
-import subprocess
-import sys
 import unicodedata
 
 import pytest
 import sentencepiece
 
+from tests.shared import python
 from tests.text.samples import CORPUS, NASTY
 from zoo.text import BOS, EOS, PAD, UNK, Tokenizer
 
@@ -134,7 +133,7 @@ def test_refuses_misuse(tokenizer):
 
 def test_does_not_import_tensorflow_text():
     code = "import sys, zoo.text, zoo.data; assert 'tensorflow_text' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    python("-c", code)
 
 
 @pytest.mark.parametrize("model_type", ["char", "unigram", "bpe"])

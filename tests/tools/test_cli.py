@@ -3,16 +3,14 @@
 import errno
 import json
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.shared import python
 from tools import cli
 from tools.list import entries
 
-ROOT = Path(__file__).parents[2]
 TINY = (  # of a tagger
     *("model.units=4", "model.num_heads=2", "model.hidden_units=4", "model.num_layers=1", "text.vocab_size=40"),
     *("training.batch_size=8", "training.steps=2", "training.validate_every=1", "training.warmup=0"),
@@ -182,9 +180,7 @@ def test_list_needs_no_keras():
         "assert {name for name in sys.modules if name[:4] == 'zoo.'} & {'zoo.recipes', 'zoo.models'} == set();"
         "sys.exit(status)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)["recipes"]
+    found = json.loads(python("-c", code).stdout)["recipes"]
     assert "dates-gru-additive" in [entry["name"] for entry in found]
     assert all({"name", "system", "task", "scores"} <= entry.keys() for entry in found)
 

@@ -1,12 +1,10 @@
 """Commands do not import what Keras and TensorFlow could use and no command does; everybody else does."""
 
-import os
-import subprocess
 import sys
 
 import pytest
 
-from tests.house_rules import ROOT
+from tests.shared import python
 from tools.lean import LeaveOut
 
 
@@ -62,9 +60,7 @@ else:
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_what_is_left_out_is_still_asked_for(backend):
     """Where this fails, Keras or TensorFlow is better than it was, and a line of tools/lean.py can go."""
-    environment = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", ASKED], env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
+    python("-c", ASKED, KERAS_BACKEND=backend)
 
 
 @pytest.mark.release(but="tensorflow")
@@ -86,7 +82,4 @@ import tensorflow
 assert serialization_lib.tf.available and serialization_lib.tf.TensorShape is tensorflow.TensorShape
 assert keras.saving.serialize_keras_object(tensorflow.TensorShape([1])) == [1]
 """
-    environment = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
+    python("-c", code, cwd=tmp_path, KERAS_BACKEND=backend)

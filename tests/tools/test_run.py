@@ -2,7 +2,6 @@ import gzip
 import io
 import itertools
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from serving.runtime import Attention, Result
 from serving.runtime.errors import DamagedError
 from tests.house_rules import ROOT
 from tests.serving import fake_artefact
+from tests.shared import python
 from tools import cli, run
 from tools.attention_map import draw
 
@@ -265,10 +265,7 @@ def test_an_answer_with_line_breaks_stays_one_line_and_none_steers_a_terminal(ca
 
 
 def test_output_is_utf_8_whatever_the_locale(artefact):
-    command = [sys.executable, "-m", "tools.cli", "run", artefact, "日本"]
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True)
-    assert (done.returncode, done.stdout.decode()) == (0, "日本\n"), done.stderr
+    assert python("-m", "tools.cli", "run", artefact, "日本", PYTHONIOENCODING="ascii").stdout == "日本\n"
 
 
 def test_plot_attention(artefact, capsys, tmp_path):

@@ -1,14 +1,12 @@
 """Wrong use of every command is told at once: no framework is imported to find it."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
-from tests.house_rules import ROOT
 from tests.recipes.small import recipe
 from tests.serving import fake_artefact
+from tests.shared import python
 from zoo import recipes
 
 FRAMEWORKS = ("keras", "tensorflow", "jax", "torch", "tensorflow_text", "matplotlib")
@@ -173,10 +171,7 @@ def outcomes(tmp_path_factory):
             (home / name / file).touch()
     code = PROGRAM.replace("FRAMEWORKS", repr(FRAMEWORKS))
     given = json.dumps([[command, *words.split()] for command, words, _ in CASES])
-    program = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"]
-    done = subprocess.run(program, cwd=home, input=given, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return dict(zip(CASES, json.loads(done.stdout), strict=True))
+    return dict(zip(CASES, json.loads(python("-c", code, cwd=home, given=given).stdout), strict=True))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case[:2]))

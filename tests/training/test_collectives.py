@@ -1,13 +1,12 @@
 """What devices tell each other is read right from a compiled program, and is little for every system."""
 
 import json
-import os
-import subprocess
 import sys
 
 import pytest
 
 from tests.house_rules import ROOT
+from tests.shared import python
 
 sys.path.append(str(ROOT / "docs"))
 
@@ -56,10 +55,7 @@ def test_what_a_program_says():
 
 @pytest.mark.release
 def test_two_devices_sum_the_gradients_and_gather_no_parameters():
-    command = [sys.executable, "-m", "tests.training.two_devices"]
-    environment = {**os.environ, "KERAS_BACKEND": "jax"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stderr[-5000:]
+    done = python("-m", "tests.training.two_devices", seconds=900, KERAS_BACKEND="jax")
     rows = {found["recipe"]: found for found in map(json.loads, done.stdout.splitlines())}
     recurrent, transformer, reformer, memory = rows.values()
     for found in rows.values():

@@ -1,21 +1,11 @@
 """kill -9 or Ctrl-C, and then `resume`, give the weights of an uninterrupted run, bit for bit."""
 
-import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
-
-
-def run(directory, backend, phase, step=0):
-    environment = os.environ | {"KERAS_BACKEND": backend, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "tests.training.killed", str(directory), phase, str(step)]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+from tests.shared import python
 
 
 @pytest.mark.release(but=1)
@@ -23,12 +13,11 @@ def run(directory, backend, phase, step=0):
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_a_killed_run_resumes_to_the_same_bits(tmp_path, backend):
     # Checkpoints are written at steps 3, 5, 6, 9, 10, 12; step 8 dies between two of them.
-    died = run(tmp_path, backend, "die", step=8)
-    assert died.returncode == -signal.SIGKILL, died.stderr
+    words = ["-m", "tests.training.killed", tmp_path]
+    python(*words, "die", 8, status=-signal.SIGKILL, KERAS_BACKEND=backend)
     before = (tmp_path / "parts" / "metrics.csv").read_text().splitlines()
     assert before[-1].startswith("8,")
-    resumed = run(tmp_path, backend, "resume")
-    assert resumed.returncode == 0, resumed.stderr
+    resumed = python(*words, "resume", 0, KERAS_BACKEND=backend)
     assert "step 8/12" in resumed.stderr and "step 2/12" not in resumed.stderr
 
     whole, parts = np.load(tmp_path / "whole.npz"), np.load(tmp_path / "parts.npz")

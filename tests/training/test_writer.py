@@ -3,15 +3,13 @@
 import errno
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 
 import numpy as np
 import pytest
 
-from tests.house_rules import ROOT
+from tests.shared import python
 from tests.training import tiny
 from tests.training.fake import Data, FakeSteps
 from zoo.core import array_files
@@ -168,18 +166,12 @@ def test_one_write_at_a_time():
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_a_run_that_is_killed_while_it_writes_resumes_to_the_same_bits(tmp_path, backend):
-    def run(phase):
-        command = [sys.executable, "-m", "tests.training.killed", str(tmp_path), phase, "6"]
-        environment = {**os.environ, "KERAS_BACKEND": backend}
-        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-
-    died = run("die-writing")
-    assert died.returncode == -signal.SIGKILL, died.stderr
+    words = ["-m", "tests.training.killed", tmp_path]
+    python(*words, "die-writing", 6, status=-signal.SIGKILL, KERAS_BACKEND=backend)
     folder = tmp_path / "parts" / "checkpoint"
     assert sorted(path.name for path in folder.iterdir()) == [".next.npz.partial", "before.npz", "state.npz"]
     assert 0 < (folder / ".next.npz.partial").stat().st_size < (folder / "state.npz").stat().st_size
     assert saved_step(tmp_path / "parts") == 5  # the file that was being written is that of step 6
-    resumed = run("resume")
-    assert resumed.returncode == 0, resumed.stderr
+    python(*words, "resume", 6, KERAS_BACKEND=backend)
     same(contents(tmp_path / "whole.npz"), contents(tmp_path / "parts.npz"))
     assert sorted(path.name for path in folder.iterdir()) == ["before.npz", "state.npz"]

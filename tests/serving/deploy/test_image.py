@@ -11,6 +11,7 @@ from serving.deploy.kserve import build_wheel
 from tests.house_rules import ROOT
 from tests.serving.deploy.commands import content, deploy
 from tests.serving.fake_artefact import write
+from tests.shared import python
 
 
 def test_the_wheel_is_that_of_the_packages_and_always_the_same_bytes(home, tmp_path):
@@ -41,11 +42,7 @@ def test_the_lines_of_the_dockerfile_install_what_serves(home, tmp_path):
     code = (
         "import sys, seqzoo, zoo; print(seqzoo.__file__, zoo.__file__); from seqzoo.cli import main; sys.exit(main())"
     )
-    environment = os.environ | {"PYTHONPATH": str(site)}
-    done = subprocess.run(
-        [sys.executable, "-c", code, "run", artefact, "abc"],
-        **{"cwd": tmp_path, "env": environment, "capture_output": True, "text": True},
-    )
-    assert done.stdout == f"{site}/seqzoo/__init__.py {site}/zoo/__init__.py\nabc\n", done.stderr
+    done = python("-c", code, "run", artefact, "abc", cwd=tmp_path, PYTHONPATH=str(site))
+    assert done.stdout == f"{site}/seqzoo/__init__.py {site}/zoo/__init__.py\nabc\n"
     assert (site / "bin" / "seqzoo").is_file() and not (site / "tools").exists()
     assert str(ROOT) not in (site / "zoo" / "hub" / "address.txt").read_text()

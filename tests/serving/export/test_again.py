@@ -1,9 +1,6 @@
 """An artefact is exported again from its model alone, and in 16 bits its forms hold the same rounded weights."""
 
-import os
 import shutil
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -16,9 +13,8 @@ from serving.export.settings import Settings
 from serving.export.storage import round_nearest
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_manifest
-from tests.house_rules import ROOT
 from tests.serving.conftest import TEXTS, make_seq2seq
-from tests.shared import made_once, mostly_at_releases
+from tests.shared import made_once, mostly_at_releases, python
 from tools import cli
 
 HELD = ("manifest.json", "model.keras", "recipe.toml", "source.spm", "target.spm")
@@ -168,10 +164,8 @@ def test_recurrent_models_in_float16(cell, tokenizers, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_a_fresh_process_loads_it_on_each_backend(backend, again, tmp_path):
-    environment = os.environ | {"KERAS_BACKEND": backend}
-    arguments = [sys.executable, "-c", PROGRAM, again / "model.keras", tmp_path / "found.npz"]
-    done = subprocess.run(list(map(str, arguments)), cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.stdout.split() == [backend], done.stderr
+    done = python("-c", PROGRAM, again / "model.keras", tmp_path / "found.npz", KERAS_BACKEND=backend)
+    assert done.stdout.split() == [backend]
     with np.load(tmp_path / "found.npz") as found:
         for values, other in zip(weights(again / "model.keras"), found.values(), strict=True):
             assert other.dtype == np.float32

@@ -2,8 +2,6 @@
 
 import importlib.util
 import json
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,6 +19,7 @@ from serving.runtime.sessions import open_graph
 from tests.house_rules import ROOT
 from tests.pages.blocks import blocks
 from tests.serving.conftest import LABELS, TEXTS, make_model, randomised, settings_of, sides
+from tests.shared import python
 from tools import cli
 
 IDS = {"name": "ids", "dtype": "int32", "shape": ["batch"]}
@@ -139,9 +138,7 @@ def test_litert_answers_as_onnx_does(made, kind):
     assert f"LiteRT {kind} probabilities" in manifest["parity"]["largest"]
     assert "Keras, SavedModel, ONNX and LiteRT agree" in (artefact / "card.md").read_text()
     code = BLOCK.text.replace("artefacts/reviews/1", str(artefact)).replace('"classify"', repr(kind)) + MORE
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, input=json.dumps(BATCHES), capture_output=True, text=True, cwd=ROOT.anchor)
-    assert done.returncode == 0, done.stderr[-2000:]
+    done = python("-c", code, given=json.dumps(BATCHES), cwd=ROOT.anchor, PYTHONPATH="")
     session = open_graph(artefact / "model.onnx")
     for (ids, lengths), found in zip(BATCHES, json.loads(done.stdout.splitlines()[-1]), strict=True):
         (expected,) = session.run(None, {"token_ids": np.array(ids, "int32"), "lengths": np.array(lengths, "int32")})

@@ -1,13 +1,12 @@
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from serving.export.graph_tokenizers import GraphTokenizer
+from tests.shared import python
 from tests.text.odd import CHOSEN, drawn
 from tests.text.samples import CORPUS, NASTY
 from tests.text.test_words import ASKED
@@ -129,7 +128,4 @@ def test_a_saved_model_needs_no_other_file(tmp_path):
         "print(model.there_and_back(tf.constant(['small  days', ''])).numpy().tolist())\n"
         "print(model.there_and_back(tf.constant([], tf.string)).shape)"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code, tmp_path / "moved"], check=True, capture_output=True, text=True
-    )
-    assert result.stdout.splitlines() == ["[b'small days', b'']", "(0,)"]
+    assert python("-c", code, tmp_path / "moved").stdout.splitlines() == ["[b'small days', b'']", "(0,)"]

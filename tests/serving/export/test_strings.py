@@ -7,8 +7,6 @@ import gzip
 import importlib.util
 import json
 import random
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import onnx
@@ -30,6 +28,7 @@ from tests.house_rules import ROOT
 from tests.pages.blocks import blocks
 from tests.serving import fake_artefact
 from tests.serving.conftest import TEXTS, make_model, settings_of, sides
+from tests.shared import python
 from tests.text.samples import NASTY
 from zoo.core.signatures import Signature, TensorSpec
 from zoo.text import Tokenizer
@@ -74,11 +73,7 @@ def wrapped(directory, path):
 
 def asked(graph, *batches):
     """What a graph of texts answers, a list for each batch, in a new process."""
-    done = subprocess.run(
-        [sys.executable, "-c", ASK, graph], input=json.dumps(batches), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(python("-c", ASK, graph, given=json.dumps(batches)).stdout)
 
 
 def flatten(result):
@@ -226,7 +221,7 @@ def test_a_published_translator_answers_real_and_odd_texts(tmp_path):
     (block,) = blocks(ROOT / "docs" / "serving.md", "py")  # in a new process, too
     assert "artefacts/de-en/1/strings.onnx" in block.text
     code = block.text.replace("artefacts/de-en/1", str(tmp_path))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python("-c", code)
     assert all(result.text in done.stdout for result in runtime.run(["Ein Mann liest.", "Zwei Hunde."]))
     assert sum(bool(error) for _, error, *_ in expected) > 5 and sum(bool(said) for _, _, said, _ in expected) > 300
 

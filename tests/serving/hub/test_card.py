@@ -4,8 +4,6 @@ import gzip
 import hashlib
 import json
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -15,9 +13,9 @@ from serving.hub.card import card, worst
 from serving.hub.checking import PARTS, Published, check, write_table
 from serving.hub.outputs import FILE, pack, unpack
 from serving.runtime.artefact import MANIFEST
-from tests.house_rules import ROOT
 from tests.serving import fake_artefact
 from tests.serving.hub import echo
+from tests.shared import python
 from tests.tasks import runs
 from tools import cli
 from tools.list_models import describe
@@ -235,8 +233,7 @@ def test_a_card_is_shown_where_only_models_are_run(hub, tmp_path):
     ]
     verbs = [["hub", *each, "--hub", str(hub)] for each in verbs]
     code = f"{without}; from tools.cli import main; print([main(each) for each in {verbs}])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0 and done.stdout.endswith("[0, 0, 0]\n"), done.stderr
+    assert python("-c", code).stdout.endswith("[0, 0, 0]\n")
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,6 @@ import os
 import pickle
 import shutil
 import struct
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -25,6 +23,7 @@ from tests.house_rules import ROOT
 from tests.serving import fake_artefact
 from tests.serving.hub import echo
 from tests.serving.hub.test_card import entry_of, reseal
+from tests.shared import python
 from tools import cli
 from zoo.hub.keras_file import UnsafeError, check_keras
 
@@ -195,8 +194,7 @@ def test_a_crafted_model_is_neither_published_nor_checked(trick, here, copied, h
 
 def test_unpickling_and_lambdas_would_have_run(here):
     """The tricks are real: without the checks, their code runs."""
-    code = f"import pickle; pickle.loads({pickle.dumps(Pickled())!r})"
-    subprocess.run([sys.executable, "-c", code], cwd=here, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False)
+    python("-c", f"import pickle; pickle.loads({pickle.dumps(Pickled())!r})", cwd=here)
     (here / "pwned").unlink()
 
 

@@ -3,8 +3,6 @@
 import hashlib
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -12,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from serving.hub import check_signature, sign
 from serving.runtime.errors import DamagedError
+from tests.shared import python
 from tools import cli
 from zoo.hub.validate import validate
 
@@ -49,9 +48,8 @@ def test_the_owner_of_the_key_signed_it(signed, hub, tmp_path):
 
 def test_another_tool_verifies_it(signed):
     folder, _, public = signed
-    command = [sys.executable, "-m", "model_signing", "verify", "key", "--public_key", public]
-    done = subprocess.run([*command, "--signature", folder / "model.sig", folder], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    words = ["-m", "model_signing", "verify", "key", "--public_key", public, "--signature", folder / "model.sig"]
+    python(*words, folder)
 
 
 @pytest.mark.parametrize("change", ["a byte", "a file less", "a file more"])

@@ -3,13 +3,12 @@
 import base64
 import hashlib
 import json
-import subprocess
-import sys
 import zipfile
 
 import pytest
 
 from tests.house_rules import ROOT
+from tests.shared import python
 from tools import cli
 from zoo.hub.places import installed_hubs
 
@@ -48,23 +47,15 @@ def test_the_same_files_give_the_same_bytes(wheel, whole, tmp_path):
 @pytest.mark.parametrize("hubs", ["", "nowhere"])
 def test_once_installed_it_answers_without_any_hub(wheel, hubs, tmp_path, monkeypatch):
     """As pip installs it, into a folder of its own; the package is found and never imported."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", "site", str(wheel)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    python("-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", "site", wheel, cwd=tmp_path)
     (tmp_path / "site" / "seqzoo_model_echo" / "__init__.py").write_text("raise SystemExit('imported')\n")
     code = "import sys; from tools.cli import main; sys.exit(main(['run', 'echo', 'bad cab']))"
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'site'}:{ROOT}")
     monkeypatch.setenv("SEQZOO_HUB", str(tmp_path / hubs) if hubs else "")
     if hubs:
         (tmp_path / hubs).mkdir()
         (tmp_path / hubs / "index.json").write_text(json.dumps({"format": 1, "models": []}))
     monkeypatch.setenv("SEQZOO_OFFLINE", "1")
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "bad cab\n"), done.stderr
+    assert python("-c", code, cwd=tmp_path, PYTHONPATH=f"{tmp_path / 'site'}:{ROOT}").stdout == "bad cab\n"
 
 
 def test_other_packages_are_left_alone(tmp_path, monkeypatch):

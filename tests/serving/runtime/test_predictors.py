@@ -1,14 +1,13 @@
 """What an artefact of each kind answers, without TensorFlow, is what the Keras model says."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from serving.runtime import Runtime, Sampling
 from tests.serving.conftest import LABELS, MAX_LENGTH, TEXTS
+from tests.shared import python
 from zoo.decoding import beam_search, greedy, sample, uniforms
 
 NASTY = (*TEXTS, "", "  the\u3000cat ", "👩‍👩‍👧 sat e\u0301\u2028日本 mat", "\u200b", "mat " * 40)
@@ -179,5 +178,4 @@ def test_it_runs_where_tensorflow_is_not_imported(runtimes, artefacts, kind):
         "assert not {'tensorflow', 'keras', 'zoo.models', 'onnx'} & set(sys.modules);"
         "print(json.dumps([result.answer for result in found]))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [result.answer for result in runtimes(kind).run(list(TEXTS))]
+    assert json.loads(python("-c", code).stdout) == [result.answer for result in runtimes(kind).run(list(TEXTS))]

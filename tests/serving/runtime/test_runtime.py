@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -9,6 +7,7 @@ from serving.runtime import Runtime, Sampling
 from serving.runtime.loaded import batches, padded
 from tests.house_rules import ROOT
 from tests.serving import fake_artefact
+from tests.shared import python
 from zoo.scores.entities import find_entities
 
 TEXTS = ["abc", "", "a1 b22 c333", "   ", "h", "äß 日本", "0123456789" * 7]
@@ -356,8 +355,5 @@ sys.exit(main())
 
 
 def test_runs_where_no_framework_is_installed(artefact):
-    command = [sys.executable, "-c", WITHOUT_FRAMEWORKS, "run", str(artefact), "abc", "--json"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = json.loads(python("-c", WITHOUT_FRAMEWORKS, "run", artefact, "abc", "--json").stdout)
     assert 0 < found.pop("confidence") < 1 and found == {"input": "abc", "output": "abc", "score": -0.5}

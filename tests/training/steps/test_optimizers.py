@@ -1,9 +1,6 @@
 """Rows that a step has read move as lazy Adam says, all others stay bit for bit; on both backends the same."""
 
 import json
-import os
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -11,7 +8,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from tests.house_rules import ROOT
+from tests.shared import python
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.depth import Stack
@@ -120,15 +117,7 @@ print(json.dumps([losses, [ops.convert_to_numpy(memory.values).tolist() for memo
 @pytest.mark.release
 def test_jax_takes_the_same_steps():
     _, memories, _, losses = trained(4)
-    done = subprocess.run(
-        [sys.executable, "-c", ON_JAX],
-        cwd=ROOT,
-        env={**os.environ, "KERAS_BACKEND": "jax"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = python("-c", ON_JAX, KERAS_BACKEND="jax")
     other, values = json.loads(done.stdout.strip().splitlines()[-1])
     np.testing.assert_allclose(losses, other, atol=1e-4)
     for memory, expected in zip(memories, values, strict=True):

@@ -3,9 +3,6 @@
 python -m tests.training.steps.test_refused    # on JAX; the test runs it
 """
 
-import os
-import subprocess
-import sys
 import warnings
 
 import keras
@@ -13,7 +10,7 @@ import numpy as np
 import pytest
 from keras import layers, ops
 
-from tests.house_rules import ROOT
+from tests.shared import python
 from zoo.core.registry import register
 from zoo.training import SmoothedCrossEntropy, make_steps
 
@@ -82,9 +79,7 @@ def main():
 
 @pytest.mark.slow
 def test_a_refused_step_is_computed_as_it_was_written_and_nothing_is_lost():
-    command = [sys.executable, "-m", "tests.training.steps.test_refused"]
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"KERAS_BACKEND": "jax"}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
+    python("-m", "tests.training.steps.test_refused", KERAS_BACKEND="jax")
 
 
 if __name__ == "__main__":
