@@ -1,4 +1,4 @@
-"""A tiny attention decoder in a `tf.while_loop`: the graph that the loop passes exist for."""
+"""A tiny attention decoder in a `tf.while_loop`, the graph that the loop passes exist for; and a SavedModel's twin."""
 
 from types import SimpleNamespace
 
@@ -73,6 +73,23 @@ def example(shape):
     lengths[-1] = 0 if rows > 3 else lengths[-1]
     x = random.normal(size=(rows, time, FEATURES)).astype("float32")
     return {"x": x, "lengths": lengths.astype("int32")}
+
+
+def saved(function, owner, inputs, folder):
+    """A SavedModel that was written and loaded; its `function` is the one that is given.
+
+    Args:
+        function: of named tensors.
+        owner: the layer or model whose weights it uses.
+        inputs: the `TensorSpec`s of its inputs.
+        folder: where the SavedModel is written.
+    """
+    module = tf.Module()
+    module.owner = owner
+    specs = [tf.TensorSpec(each.static_shape, each.dtype, name=each.name) for each in inputs]
+    module.function = tf.function(function, input_signature=specs)
+    tf.saved_model.save(module, str(folder / "saved"))
+    return tf.saved_model.load(str(folder / "saved"))
 
 
 @pytest.fixture(scope="session")

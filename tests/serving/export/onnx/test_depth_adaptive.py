@@ -15,7 +15,7 @@ from serving.export.onnx.graphs import walk
 from serving.export.signatures import find, generation
 from serving.runtime.artefact import read_manifest
 from tests.serving.conftest import randomised, settings_of, sides
-from tests.serving.export.onnx.twins import saved
+from tests.serving.export.onnx.conftest import saved
 from zoo.core.signatures import Signature, TensorSpec
 from zoo.decoding.loop import BOS
 from zoo.depth import (
