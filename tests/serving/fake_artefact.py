@@ -4,6 +4,7 @@
 empty: length 0, score -1e9. The attention of step j is half on source position j (a counter in the state) and half on
 the positions that hold the id written last. A sample is the source, too, and its score minus the sum of all that came
 with it. "continue": the prompt comes again, however long. "classify": the label is that of the length, modulo 3.
+"compare": the label is that of the sum of both lengths, modulo 3.
 "tag": the label is that of the token's id, modulo 3. "embed": the vector is 1 at the length, modulo 3.
 "rate": half the length.
 
@@ -48,8 +49,6 @@ SOURCE = [
     ("token_ids", TensorProto.INT32, "batch", "time"),
     ("lengths", TensorProto.INT32, "batch"),
 ]
-
-
 DRAWN = [
     ("uniforms", TensorProto.FLOAT, "batch", 1, "steps"),
     ("temperature", TensorProto.FLOAT, "batch"),
@@ -122,6 +121,28 @@ def labels(of, name="probabilities"):
         ],
         SOURCE,
         [(name, TensorProto.FLOAT, *axes, len(LABELS))],
+        {"count": np.array(len(LABELS), "int32"), "values": np.array([0, 1], "float32")},
+    )
+
+
+def pairs():
+    """One-hot probabilities of the sum of both lengths."""
+    inputs = [
+        value
+        for side in ("first", "second")
+        for value in (
+            (f"{side}_ids", TensorProto.INT32, "batch", f"{side}_time"),
+            (f"{side}_lengths", TensorProto.INT32, "batch"),
+        )
+    ]
+    return graph(
+        [
+            ("Add", ["first_lengths", "second_lengths"], ["sum"], {}),
+            ("Mod", ["sum", "count"], ["label"], {}),
+            ("OneHot", ["label", "count", "values"], ["probabilities"], {}),
+        ],
+        inputs,
+        [("probabilities", TensorProto.FLOAT, "batch", len(LABELS))],
         {"count": np.array(len(LABELS), "int32"), "values": np.array([0, 1], "float32")},
     )
 
@@ -220,6 +241,7 @@ KINDS = {
     },
     "continue": {"greedy": ("greedy.onnx", lambda: echo(1, 0)), "sample": ("sample.onnx", lambda: echo_drawn(0))},
     "classify": {"classify": ("model.onnx", lambda: labels("lengths"))},
+    "compare": {"compare": ("model.onnx", pairs)},
     "tag": {"tag": ("model.onnx", lambda: labels("token_ids"))},
     "rate": {"rate": ("model.onnx", rating)},
     "embed": {"embed": ("model.onnx", lambda: labels("lengths", "vector"))},
@@ -240,6 +262,7 @@ FACTS = {
         **SEARCH,
     },
     "classify": {"labels": LABELS},
+    "compare": {"labels": LABELS},
     "tag": {"labels": LABELS},
     "rate": {},
     "embed": {},
@@ -282,6 +305,24 @@ def write(directory, kind="generate", with_attention=True):
     }
     (directory / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     return change(directory)
+
+
+def signatures(directory, kind):
+    """The tables of the inputs and outputs that the graphs of an artefact have."""
+
+    def table(values):
+        tensors = [(value.name, value.type.tensor_type) for value in values]
+        return [
+            {
+                "name": name,
+                "dtype": helper.tensor_dtype_to_np_dtype(tensor.elem_type).name,
+                "shape": [axis.dim_param or axis.dim_value for axis in tensor.shape.dim],
+            }
+            for name, tensor in tensors
+        ]
+
+    graphs = {name: onnx.load(directory / file).graph for name, (file, _) in KINDS[kind].items()}
+    return [{"name": name, "inputs": table(each.input), "outputs": table(each.output)} for name, each in graphs.items()]
 
 
 def change(directory, **keys):

@@ -128,7 +128,7 @@ def test_a_server_of_real_messages(tmp_path, scheme):
     kinds = {kind: Runtime(fake_artefact.write(tmp_path / kind, kind), threads=1) for kind in fake_artefact.KINDS}
     with Servers(Fake(kinds), RealProtos()) as servers:
         for kind, runtime in kinds.items():
-            labels = fake_artefact.LABELS if kind == "classify" else ()
+            labels = runtime.manifest.get("labels", ())
             for _ in range(2):  # an answer in each of two forms
-                found = Client(servers.url(scheme), kind, labels=labels).run(["abc", "", "a1 b2"])
-                assert found == runtime.run(["abc", "", "a1 b2"])
+                found = Client(servers.url(scheme), kind, labels=labels).run(["abc", "", "a1 b2", "a\tb"])
+                assert found == runtime.run(["abc", "", "a1 b2", "a\tb"])

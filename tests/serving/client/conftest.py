@@ -3,7 +3,7 @@
 import pytest
 
 from serving.client import patience
-from serving.runtime import Label, Runtime
+from serving.runtime import Runtime
 from tests.serving import fake_artefact
 from tests.serving.client.fake_model import Fake
 from tests.serving.client.fake_server import Servers
@@ -11,25 +11,10 @@ from tests.serving.client.fake_server import Servers
 SCHEMES = ["http", "grpc", "tfs+http", "tfs+grpc"]
 
 
-class Pairs:
-    """A model that compares: the label says which of two texts is longer."""
-
-    kind, manifest, options = "compare", {"labels": ["first", "second"]}, ()
-
-    def run(self, texts):
-        sides = [text.split("\t") for text in texts]
-        labels = ["first" if len(first) > len(second) else "second" for first, second in sides]
-        return [
-            Label(label, 0.75, {label: 0.75, other: 0.25})
-            for label, other in zip(labels, ({"first": "second"}.get(each, "first") for each in labels), strict=True)
-        ]
-
-
 @pytest.fixture(scope="module")
 def runtimes(tmp_path_factory):
     home = tmp_path_factory.mktemp("kinds")
-    kinds = {kind: Runtime(fake_artefact.write(home / kind, kind), threads=1) for kind in fake_artefact.KINDS}
-    return kinds | {"compare": Pairs()}
+    return {kind: Runtime(fake_artefact.write(home / kind, kind), threads=1) for kind in fake_artefact.KINDS}
 
 
 @pytest.fixture

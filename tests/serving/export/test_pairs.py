@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 from serving.export import export
-from serving.kinds import KINDS
 from serving.kinds.base import pair
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_manifest
-from serving.runtime.loaded import Loaded, Outputs
-from serving.runtime.reader import Reader
-from serving.runtime.reading import Bound
+from serving.runtime.loaded import Loaded
+from tests.serving import fake_artefact
 from tests.serving.conftest import LABELS, randomised, settings_of
 from zoo.depth import Halting, make_star_stack, make_universal_stack
 from zoo.embeddings import SentenceEmbedding
@@ -40,31 +38,23 @@ def test_a_pair_has_parity_and_answers_on_onnx_runtime(tokenizers, tmp_path):
         np.testing.assert_allclose([result.probabilities[label] for label in LABELS], expected, atol=1e-4)
 
 
-def test_a_bad_pair_costs_itself_alone():
-    """The graph's label is the sum of both lengths, modulo 3."""
-
-    def run(graph, inputs):
-        assert all(len(value) <= 32 for value in inputs.values()) and inputs["first_ids"].shape[1] <= 6
-        found = np.eye(3)[(inputs["first_lengths"] + inputs["second_lengths"]) % 3]
-        return Outputs({"probabilities": found}, "model.onnx")
-
-    def read(texts):
-        return Bound(6).read(texts, lambda parts: [[7] * len(part) for part in parts], ((), (3,)))
-
-    manifest = {"kind": "compare", "labels": list(LABELS), "graphs": {"compare": "model.onnx"}}
-    loaded = object.__new__(Loaded)  # without an artefact
-    loaded.manifest, loaded.kind, loaded.directory = manifest, KINDS["compare"], "here"
-    loaded.graph, loaded.run, loaded.read = manifest["graphs"].get, run, read
-    good = {"a\tb": 4, "abc\t": 5, "\tab": 4, "abcde\tabcde": 12}
+def test_a_bad_pair_costs_itself_alone(tmp_path, monkeypatch):
+    """The graph's label is the sum of both lengths, modulo 3; a text has a piece before its first one, and EOS."""
+    fake_artefact.change(fake_artefact.write(tmp_path, "compare"), max_input=8)
+    run, asked = Loaded.run, []
+    monkeypatch.setattr(Loaded, "run", lambda self, graph, inputs: asked.append(inputs) or run(self, graph, inputs))
+    good = {"a\tb": 6, "abc\t": 6, "\tab": 5, "abcde\tabcde": 14}
     bad = {
         "no tab": "one TAB between them; received 0 TABs",
         "a\tb\tc": "received 2 TABs",
         "a\udcff\tb": "first text: not UTF-8: the byte 0xff at character 2",
-        "a\tabcdefg": "second text: 8 tokens, at most 6",
+        "a\tabcdefg": "second text: 9 tokens, at most 8",
     }
     texts = [text for both in zip(good, bad, strict=True) for text in both] + ["", "\t", " \t\u3000"] + 40 * ["a\tb"]
-    results = dict(zip(texts, Reader(KINDS["compare"], loaded).run(texts), strict=True))
-    assert [results[text].label for text in good] == [LABELS[total % 3] for total in good.values()]
+    results = dict(zip(texts, Runtime(tmp_path, threads=1).run(texts), strict=True))
+    assert max(len(inputs["first_ids"]) for inputs in asked) <= 32
+    assert max(inputs["second_ids"].shape[1] for inputs in asked) <= 8
+    assert [results[text].label for text in good] == [fake_artefact.LABELS[total % 3] for total in good.values()]
     for text, message in bad.items():
         assert message in results[text].error and (results[text].label, results[text].probability) == ("", 0.0)
     assert all((each.label, each.error) == ("", None) for each in (results[text] for text in ("", "\t", " \t\u3000")))

@@ -23,7 +23,7 @@ from zoo.core.documents import json_schema
 
 KINDS = tuple(fake_artefact.KINDS)
 MUTATIONS = 150  # of each kind, for each of the readers
-TEXTS = ["abc", "", "a1 b2"]
+TEXTS = ["abc", "", "a1 b2", "a\tb"]
 VALUES = (
     *(None, True, False, 0, -1, 1, 2, 7, 2**63, 10**400, 0.5, -0.0, 1e308, float("nan"), float("inf"), float("-inf")),
     *(

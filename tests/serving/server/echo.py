@@ -1,7 +1,6 @@
 """Servers of artefacts made by hand, each in a process of its own, and callers that speak to them.
 
-The artefacts are those of `tests.serving.fake_artefact`, with the tables of their signatures, and one more kind:
-"compare" gives the label of the sum of both lengths, modulo 3.
+The artefacts are those of `tests.serving.fake_artefact`, with the tables of their signatures.
 """
 
 import contextlib
@@ -14,42 +13,10 @@ import sys
 import threading
 import time
 
-import numpy as np
-import onnx
-from onnx import TensorProto
-
 from tests.house_rules import ROOT
 from tests.serving import fake_artefact
 
-IDS = [("token_ids", "int32", ["batch", "time"]), ("lengths", "int32", ["batch"])]
-DRAWN = [("uniforms", "float32", ["batch", 1, "steps"])]
-DRAWN += [
-    (name, dtype, ["batch"]) for name, dtype in (("temperature", "float32"), ("top_k", "int32"), ("top_p", "float32"))
-]
-PAIR = [
-    (f"{side}_{name}", "int32", axes)
-    for side in ("first", "second")
-    for name, _, axes in (("ids", "", ["batch", "time"]), ("lengths", "", ["batch"]))
-]
-
-
-def found(beams):
-    shapes = ["batch", beams, "time"], ["batch", beams], ["batch", beams]
-    names = ("output_ids", "int32"), ("output_lengths", "int32"), ("scores", "float32")
-    return [(*name, shape) for name, shape in zip(names, shapes, strict=True)]
-
-
-TABLES = {
-    "generate": {"tokens": (IDS, found(4)), "greedy": (IDS, found(1)), "sample": (IDS + DRAWN, found(1))},
-    "continue": {"greedy": (IDS, found(1)), "sample": (IDS + DRAWN, found(1))},
-    "classify": {"classify": (IDS, [("probabilities", "float32", ["batch", 3])])},
-    "compare": {"compare": (PAIR, [("probabilities", "float32", ["batch", 3])])},
-    "tag": {"tag": (IDS, [("probabilities", "float32", ["batch", "time", 3])])},
-    "embed": {"embed": (IDS, [("vector", "float32", ["batch", 3])])},
-}
-
-
-KINDS = tuple(TABLES)
+KINDS = tuple(kind for kind in fake_artefact.KINDS if kind != "rate")
 
 
 def write_all(home):
@@ -57,40 +24,10 @@ def write_all(home):
     return {kind: write(home / kind / "7", kind, kind) for kind in KINDS}
 
 
-def pairs():
-    """One-hot probabilities of the sum of both lengths."""
-    value = [(name, TensorProto.INT32, *axes) for name, _, axes in PAIR]
-    return fake_artefact.graph(
-        [
-            ("Add", ["first_lengths", "second_lengths"], ["sum"], {}),
-            ("Mod", ["sum", "count"], ["label"], {}),
-            ("OneHot", ["label", "count", "values"], ["probabilities"], {}),
-        ],
-        [(name, kind, *(f"{name}_{axis}" if axis == "time" else axis for axis in axes)) for name, kind, *axes in value],
-        [("probabilities", TensorProto.FLOAT, "batch", 3)],
-        {"count": np.array(3, "int32"), "values": np.array([0, 1], "float32")},
-    )
-
-
 def write(folder, kind="generate", name="echo"):
     """An artefact of a kind, with the tables of its signatures, in `folder`; returns the folder."""
-    fake_artefact.write(folder, "classify" if kind == "compare" else kind)
-    keys = {"name": name, "kind": kind}
-    if kind == "compare":
-        onnx.save(pairs(), folder / "model.onnx")
-        keys["graphs"] = {"compare": "model.onnx"}
-    keys["signatures"] = [
-        {
-            "name": key,
-            **{side: [tensor(*each) for each in held] for side, held in zip(("inputs", "outputs"), table, strict=True)},
-        }
-        for key, table in TABLES[kind].items()
-    ]
-    return fake_artefact.change(folder, **keys)
-
-
-def tensor(name, dtype, shape):
-    return {"name": name, "dtype": dtype, "shape": shape}
+    fake_artefact.write(folder, kind)
+    return fake_artefact.change(folder, name=name, signatures=fake_artefact.signatures(folder, kind))
 
 
 class Running:

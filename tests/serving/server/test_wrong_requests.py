@@ -29,7 +29,7 @@ def tokens(ids, *lengths):
         ("generate", {"sample": True, "n_best": 999}, "n_best must be at most 128; received 999"),
         ("continue", {"length": 10**6}, "length must be at most 4096"),
         ("classify", {"beam": 1}, "does not know the parameter 'beam'; it takes none"),
-        ("generate", {"signature": "step"}, "no signature 'step'; it has serving_default, tokens"),
+        ("generate", {"signature": "step"}, "no signature 'step'; it has serving_default, greedy, tokens"),
         ("generate", {"signature": 3}, "signature must be a string; received 3"),
     ],
 )  # fmt: skip
