@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
+from tests.weights import randomised
 from zoo.attention import AdaptiveSpanAttention, MultiHeadAttention
 from zoo.attention.banded import slant, soft_span, straighten
 from zoo.blocks import PreNorm
@@ -23,9 +24,7 @@ SPAN, RAMP = 8, 3
 def made(fractions=(0.1, 0.6), **settings):
     layer = AdaptiveSpanAttention(6, 2, **{"max_span": SPAN, "ramp": RAMP, **settings})
     layer.build((None, None, 6))
-    generator = np.random.default_rng(3)
-    for weight in layer.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.7, weight.shape))
+    randomised(layer, 3, 0.7)
     if not layer.dynamic:
         layer.fractions.assign(fractions)
     return layer
@@ -163,11 +162,7 @@ def test_spans_stay_in_their_bounds():
 def language_model(dynamic=False, window=None):
     blocks = [PreNorm(made(dynamic=dynamic), FeedForward(6, 8)), PreNorm(MultiHeadAttention(6, 2), FeedForward(6, 8))]
     model = LanguageModel(11, Stack(blocks))
-    model.build()
-    generator = np.random.default_rng(3)
-    for weight in model.trainable_weights:
-        if weight.name != "fractions":
-            weight.assign(generator.normal(0.0, 0.5, weight.shape))
+    randomised(model, 3, but=("fractions",))
     if window != "all":
         blocks[0].attention.trim()
     return model

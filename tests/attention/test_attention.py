@@ -6,6 +6,7 @@ from keras import ops
 
 from tests import oracles
 from tests.attention.cases import ATTENTIONS
+from tests.weights import randomised
 from zoo.attention import AdditiveAttention, DotProductAttention
 from zoo.check.laws import length_mask, sequences
 
@@ -17,10 +18,7 @@ MASK = length_mask(ROWS, 7)
 def attention(request):
     layer = ATTENTIONS[request.param](5)
     layer.build((None, None, 3), (None, None, 11))
-    generator = np.random.default_rng(4)
-    for weight in layer.weights:
-        weight.assign(generator.normal(size=weight.shape))
-    return layer
+    return randomised(layer, 4, 1.0)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from tests.weights import randomised
 from zoo.attention import LSHAttention
 from zoo.attention.hashing import hash_vectors, lsh_attention, unit
 from zoo.check.laws import check_causal, length_mask, sequences
@@ -78,10 +79,7 @@ def test_hashes_are_the_nearest_of_the_rotated_directions():
 def made(**settings):
     layer = LSHAttention(6, 2, **{"num_buckets": 4, "chunk_length": CHUNK, "seed": 3, **settings})
     layer.build((None, None, 6))
-    generator = np.random.default_rng(3)
-    for weight in layer.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.5, weight.shape))
-    return layer
+    return randomised(layer, 3)
 
 
 ROWS = ((1, 13), (2, 6), (3, 0))

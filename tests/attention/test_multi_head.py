@@ -8,6 +8,7 @@ from keras import ops
 
 from tests import transformer_oracles
 from tests.attention.cases import MULTI_HEAD
+from tests.weights import randomised
 from zoo.attention import MultiHeadAttention
 from zoo.check import laws
 from zoo.check.laws import length_mask, sequences
@@ -16,17 +17,10 @@ ROWS = ((1, 7), (2, 3), (3, 0))
 QUERY, VALUE, MASK = sequences(((4, 5),) * 3, 5, 11), sequences(ROWS, 7, 13, noise=5), length_mask(ROWS, 7)
 
 
-def random_weights(layer, scale=0.4, seed=3):
-    generator = np.random.default_rng(seed)
-    for weight in layer.trainable_weights:
-        weight.assign(generator.normal(0.0, scale, weight.shape))
-    return layer
-
-
 def made(*inputs, **settings):
     layer = MultiHeadAttention(15, 3, **settings)
     layer(*inputs)
-    return random_weights(layer)
+    return randomised(layer, 3, 0.4)
 
 
 @pytest.mark.slow
@@ -159,7 +153,7 @@ def test_dropout_is_on_the_weights_in_training_only():
 @pytest.mark.parametrize("case", MULTI_HEAD, ids=lambda case: case.name)
 def test_large_scores_stay_finite(case):
     built = laws.build(case)
-    random_weights(built.layer, scale=30.0)
+    randomised(built.layer, 3, 30.0)
     assert all(np.all(np.isfinite(leaf)) for leaf in built.run())
 
 

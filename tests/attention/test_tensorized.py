@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from tests.weights import randomised
 from zoo.attention import MultiHeadAttention, MultiLinearAttention
 from zoo.attention.tensorized import multi_linear
 from zoo.check.laws import length_mask, sequences
@@ -16,10 +17,7 @@ MODES = "split_concat", "reconstruct"
 def made(max_time=11, **settings):
     layer = MultiLinearAttention(5, 3, max_time, **settings)
     layer.build((None, None, 6))
-    generator = np.random.default_rng(3)
-    for weight in layer.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.7, weight.shape))
-    return layer
+    return randomised(layer, 3, 0.7)
 
 
 def softmax(x):

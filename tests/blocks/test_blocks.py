@@ -6,6 +6,7 @@ from keras import ops
 
 from tests import transformer_oracles
 from tests.blocks.cases import BLOCKS, make_block
+from tests.weights import randomised
 from zoo.attention import DotProductAttention, MultiHeadAttention
 from zoo.blocks import Macaron, PreNorm
 from zoo.check.laws import check_causal, length_mask, sequences
@@ -19,10 +20,7 @@ MEMORY = sequences(ROWS, 7, 11, noise=5)
 def made(name, cross=False, **settings):
     block = make_block(name, cross, **settings)
     block.build(X.shape, MEMORY.shape)
-    generator = np.random.default_rng(3)
-    for weight in block.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.5, weight.shape))
-    return block
+    return randomised(block, 3)
 
 
 @pytest.mark.parametrize("name", BLOCKS)

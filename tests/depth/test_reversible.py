@@ -44,10 +44,7 @@ def made(activations, kind="lsh", cross=False, macaron=False, dropout=0.0, depth
 
     stack = ReversibleStack([block(seed) for seed in range(depth)], activations)
     stack.build((None, None, 6), (None, None, 6))
-    generator = np.random.default_rng(3)
-    for weight in stack.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.4, weight.shape))
-    return stack
+    return randomised(stack, 3, 0.4)
 
 
 def gradients(stack, compiled=False, training=True, dtype="float32"):

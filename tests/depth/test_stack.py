@@ -8,6 +8,7 @@ from keras import ops
 
 from tests import transformer_oracles
 from tests.blocks.cases import BLOCKS, make_block
+from tests.weights import randomised
 from zoo.check.laws import length_mask, sequences
 from zoo.check.steps import shapes_of
 from zoo.depth import (
@@ -26,10 +27,7 @@ MEMORY = sequences(ROWS, 7, 6, noise=5)
 def made(*args, **settings):
     stack = make_stack(*args, **settings)
     stack.build(X.shape, MEMORY.shape)
-    generator = np.random.default_rng(3)
-    for weight in stack.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.5, weight.shape))
-    return stack
+    return randomised(stack, 3)
 
 
 @pytest.mark.slow(but=4)

@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from tests import star_oracles
+from tests.weights import randomised
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import StarBlock
 from zoo.check.laws import changed, length_mask, sequences
@@ -18,10 +19,7 @@ X, MASK = sequences(ROWS, 7, 6, noise=5), length_mask(ROWS, 7)
 def made(*args, **settings):
     stack = make_star_stack(*args, **settings)
     stack.build(X.shape)
-    generator = np.random.default_rng(3)
-    for weight in stack.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.5, weight.shape))
-    return stack
+    return randomised(stack, 3)
 
 
 @pytest.mark.release(but=1)

@@ -6,6 +6,7 @@ import tensorflow as tf
 from keras import ops
 
 from tests import transformer_oracles
+from tests.weights import randomised
 from zoo.check.laws import sequences
 from zoo.feedforward import ChunkedFeedForward, FeedForward
 
@@ -14,10 +15,7 @@ X = sequences(((1, 7), (2, 7)), 7, 5)
 
 def made(layer, seed=3):
     layer(X)
-    generator = np.random.default_rng(seed)
-    for weight in layer.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.7, weight.shape))
-    return layer
+    return randomised(layer, seed, 0.7)
 
 
 @pytest.mark.parametrize("use_bias", [True, False])

@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from keras import ops
 
+from tests.weights import randomised
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.check.laws import length_mask, sequences
@@ -21,10 +22,7 @@ X, MASK = sequences(ROWS, 7, 5), length_mask(ROWS, 7)
 def made(seed=3, units=5, **changed):
     layer = ProductKeyMemory(units, **{"num_keys": 7, "num_heads": 2, "k": 3, "query_dim": 6, **changed})
     layer(X)
-    generator = np.random.default_rng(seed)
-    for weight in layer.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.7, weight.shape))
-    return layer
+    return randomised(layer, seed, 0.7)
 
 
 def brute_force(queries, keys, k):

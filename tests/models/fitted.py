@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from tests.weights import randomised
 from zoo.attention import AdaptiveSpanAttention, MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.depth import GeometricExit, Stack, make_depth_adaptive_stack, make_stack
@@ -54,11 +55,7 @@ def make(name, seed=1):
     maker, _, (loss, settings) = MODELS[name]
     keras.utils.set_random_seed(seed)
     model = maker()
-    model.build()
-    generator = np.random.default_rng(seed)
-    for weight in model.trainable_weights:
-        if weight.path.split("/")[-1] not in ("gamma", "span"):
-            weight.assign(generator.normal(0.0, 0.3, weight.shape))
+    randomised(model, seed, 0.3, but=("gamma", "span"))
     return model, loss(**settings)
 
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras import layers, ops
 
 from tests.models.cases import TARGETS
+from tests.weights import randomised
 from zoo.check.laws import lengths, token_ids
 from zoo.check.steps import check_steps
 from zoo.core.masks import ImplicitMasks
@@ -82,14 +83,6 @@ MODELS = [language_model, transformer, depth_adaptive]
 LAYERS = {"normed": Normed, "normed-learned": lambda: NormedLearned(16), "scaled": Scaled}
 
 
-def randomised(model):
-    model.build()
-    generator = np.random.default_rng(3)
-    for weight in model.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.4, weight.shape))
-    return model
-
-
 EVERY_RUN = [("normed", language_model, 4), ("normed-learned", transformer, None), ("scaled", depth_adaptive, 4)]
 OTHERS = [one for one in itertools.product(LAYERS, MODELS, (None, 4)) if one not in EVERY_RUN]
 
@@ -100,7 +93,7 @@ OTHERS = [one for one in itertools.product(LAYERS, MODELS, (None, 4)) if one not
     ids=lambda value: value.__name__ if callable(value) else str(value),
 )
 def test_steps_are_the_full_pass(positions, make, max_length):
-    model = randomised(make(LAYERS[positions]()))
+    model = randomised(make(LAYERS[positions]()), 3, 0.4)
     check_steps(model, PROMPTS, LENGTHS, FOLLOWING, PARENTS, max_length)
 
 
@@ -110,7 +103,7 @@ def test_steps_are_the_full_pass(positions, make, max_length):
 @pytest.mark.parametrize("positions", LAYERS)
 def test_graphs_write_what_python_writes(make, positions):
     """With growing caches in a graph of dynamic sizes, and with static ones compiled by XLA."""
-    model = randomised(make(LAYERS[positions]()))
+    model = randomised(make(LAYERS[positions]()), 3, 0.4)
 
     def write(ids, counts, growing):
         return greedy(model, model.encode(ids, counts), 5, growing=growing)[0]
@@ -125,7 +118,7 @@ def test_graphs_write_what_python_writes(make, positions):
 
 def test_a_norm_behind_the_sum_is_its_equation():
     """In a step, too: `LN(sqrt(d) E_i + P_t)`, by NumPy in float64."""
-    model = randomised(language_model(Normed()))
+    model = randomised(language_model(Normed()), 3, 0.4)
     layer, entrance = model.positions, model.entrance
     ids, places = np.array([[3, 5], [1, 4]], "int32"), np.array([2, 9], "int32")
     found = ops.convert_to_numpy(entrance.step(ids, places))
@@ -153,7 +146,7 @@ def test_mixed_precision_enters_alike():
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
-        model = randomised(language_model(Normed()))
+        model = randomised(language_model(Normed()), 3, 0.4)
     finally:
         keras.config.set_dtype_policy(before)
     whole, _ = model.entrance.read(PROMPTS)

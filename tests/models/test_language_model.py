@@ -8,6 +8,7 @@ from keras import ops
 
 from tests import transformer_oracles
 from tests.models.cases import TARGETS, stack
+from tests.weights import randomised
 from zoo.check.laws import lengths, token_ids
 from zoo.check.steps import BOS, check_steps
 from zoo.decoding import greedy
@@ -33,11 +34,7 @@ PROMPTS = {
 def made(positions="sinusoidal", block="pre_norm", num_layers=2):
     own = TokenEmbedding(TARGETS, 6, False, False, True) if positions == "normalized" else None
     model = LanguageModel(TARGETS, stack(block, num_layers), POSITIONS[positions](), embedding=own)
-    model.build()
-    generator = np.random.default_rng(3)
-    for weight in model.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.4, weight.shape))
-    return model
+    return randomised(model, 3, 0.4)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from tests.weights import randomised
 from zoo.attention import AdaptiveSpanAttention, MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.check.laws import lengths, token_ids
@@ -35,21 +36,12 @@ def block(kind=PreNorm, attention=None):
     return kind(span, FeedForward(6, 8), MultiHeadAttention(6, 2))
 
 
-def randomised(model):
-    model.build()
-    random = np.random.default_rng(3)
-    for weight in model.trainable_variables:
-        if weight.name != "fractions":
-            weight.assign(random.normal(0, 0.5, weight.shape))
-    return model
-
-
 @pytest.mark.slow
 @pytest.mark.release(but=1)
 @pytest.mark.parametrize("max_length", [pytest.param(None, marks=pytest.mark.slow), 6], ids=["growing", "static"])
 def test_tokens_that_leave_early_pass_by_adaptive_spans(max_length):
     decoder = DepthAdaptiveStack([block(), block(), block()], GeometricExit(3))
-    model = randomised(DepthAdaptiveTransformer(VOCABULARY, VOCABULARY, encoder(), decoder))
+    model = randomised(DepthAdaptiveTransformer(VOCABULARY, VOCABULARY, encoder(), decoder), 3, but=("fractions",))
     kernel = decoder.exit.dense.kernel
     kernel.assign(8.0 * ops.convert_to_tensor(kernel))  # tokens differ in their depths
     check_steps(model, SOURCE, LENGTHS, FOLLOWING, PARENTS, max_length)
@@ -70,7 +62,7 @@ def test_positions_of_a_transformer_are_what_it_is_given(make, adaptive, tmp_pat
     model = (DepthAdaptiveTransformer if adaptive else Transformer)(
         VOCABULARY, VOCABULARY, encoder(), decoder, positions=make()
     )
-    randomised(model)
+    randomised(model, 3, but=("fractions",))
     check_steps(model, SOURCE, LENGTHS, FOLLOWING, PARENTS)
     sides = model.source_positions.get_weights(), model.positions.get_weights()
     assert all((one != other).any() for one, other in zip(*sides, strict=True))  # a matrix for each side

@@ -8,6 +8,7 @@ from keras import ops
 
 from tests import oracles
 from tests.models.cases import SOURCES, TARGETS
+from tests.weights import randomised
 from zoo.check.laws import lengths, token_ids
 from zoo.models import Seq2Seq
 from zoo.recurrent import RecurrentEncoder
@@ -48,10 +49,7 @@ def test_without_tanh_and_context_it_is_sutskevers_model():
     units = 4
     encoder = RecurrentEncoder(units, "gru", bidirectional=False)
     model = Seq2Seq(SOURCES, TARGETS, units, "gru", None, encoder=encoder, state_activation="linear")
-    model.build()
-    generator = np.random.default_rng(5)
-    for weight in model.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.5, weight.shape))
+    randomised(model)
     identity, nothing = np.eye(units, dtype="float32"), np.zeros((units, units), "float32")
     model.decoder.bridges[0].set_weights([identity, np.zeros(units)])
     model.readout.set_weights([np.concatenate([identity, nothing, nothing]), np.zeros(units)])

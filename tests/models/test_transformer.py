@@ -8,6 +8,7 @@ from tests import transformer_oracles
 from tests.decoding.table import EOS, Table, assert_same, everything, rows_of
 from tests.models import settings
 from tests.models.cases import CASES, SOURCES, TARGETS, stack
+from tests.weights import randomised
 from zoo.check.laws import lengths, token_ids
 from zoo.check.steps import full_pass
 from zoo.decoding import beam_search
@@ -38,10 +39,7 @@ def test_is_the_papers_model(models, name):
 def test_wide_enough_a_beam_finds_the_best_of_all_sequences(growing):
     """Of a vocabulary of 5: the full pass over all prefixes, tabulated, and everything enumerated."""
     model = Transformer(SOURCES, 5, stack("post_norm", 1), stack("pre_norm", 2, cross=True))
-    model.build()
-    generator = np.random.default_rng(3)
-    for weight in model.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.4, weight.shape))
+    randomised(model, 3, 0.4)
     table, full = Table(5, 3), full_pass(model, SOURCE, LENGTHS)
     tabulated = np.zeros((3, table.prefixes, 5), "float32")
     words = [token for token in range(5) if token != EOS]

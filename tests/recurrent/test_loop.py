@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from tests.recurrent.cases import ATTENTIONS
+from tests.weights import randomised
 from zoo.attention import AdditiveAttention
 from zoo.recurrent import RecurrentDecoder, RecurrentEncoder, loop
 
@@ -41,10 +42,7 @@ class Random(AdditiveAttention):
 def drawn(layer, *inputs):
     """The layer, built, with weights that matter."""
     layer(*inputs)
-    rng = np.random.default_rng(1)
-    for weight in layer.weights:
-        weight.assign(rng.normal(size=weight.shape) * 0.5)
-    return layer
+    return randomised(layer, 1)
 
 
 def results(layer, inputs, mask, training):

@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras import ops
 
 from tests.shared import python
+from tests.weights import randomised
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.depth import Stack
@@ -25,10 +26,7 @@ def model(seed=1, norm="layer"):
     memories = [ProductKeyMemory(8, 23, 2, 3, 6, norm, seed=seed) for _ in range(2)]
     stack = Stack([PreNorm(MultiHeadAttention(8, 2), memory) for memory in memories])
     made = LanguageModel(VOCABULARY, stack, dropout=0.0)
-    made.build()
-    generator = np.random.default_rng(seed)
-    for weight in made.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.3, weight.shape))
+    randomised(made, seed, 0.3)
     return made, memories
 
 
