@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pretrained.test_families import DATA
+from tests.pretrained.tiny import DATA
 from zoo.core.storage import write_json
 from zoo.pretrained.gate import read_answers
 from zoo.pretrained.opening import open_source

@@ -2,11 +2,11 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.pretrained.tiny import DATA, NEAR, changed, difference, has_its_ids, opened, said
 from zoo.data import pad
 from zoo.pretrained.gate import measure, read_answers
 from zoo.pretrained.opening import open_source
@@ -15,9 +15,7 @@ from zoo.tasks.parts.answering import Searcher
 from zoo.text.special import BOS, EOS, PAD
 from zoo.text.tokenizer_files import read_byte_pairs
 
-DATA = Path(__file__).with_name("data")
 NAMES = sorted(each.name for each in DATA.iterdir() if (each / "answers.npz").is_file())
-NEAR = 2e-6  # of the largest number: float32's rounding over a few layers
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -32,17 +30,10 @@ def test_it_answers_as_in_its_framework(name):
 
 def test_queries_of_gpt2_may_shrink_with_depth(tmp_path):
     """Its `scale_attn_by_inverse_layer_idx` divides the scores of layer n by n: ours has smaller queries instead."""
-    folder = shutil.copytree(DATA / "gpt2", tmp_path / "gpt2")
-    config = json.loads((folder / "config.json").read_text()) | {"scale_attn_by_inverse_layer_idx": True}
-    (folder / "config.json").write_text(json.dumps(config))
+    folder = changed(tmp_path, "gpt2", scale_attn_by_inverse_layer_idx=True)
     shutil.move(folder / "narrowed.npz", folder / "answers.npz")
-    with open_address(folder) as source:
-        made = open_source(source, tokenizers=False)
-        answers = read_answers(source)[1]
-    with open_address(DATA / "gpt2") as source:
-        wide = open_source(source, tokenizers=False)
-    assert measure(made.model, made.network, answers)[1] < NEAR
-    assert measure(wide.model, wide.network, answers)[1] > 1000 * NEAR
+    assert difference(folder) < NEAR
+    assert difference(changed(tmp_path, "gpt2", scale_attn_by_inverse_layer_idx=None)) > 1000 * NEAR
 
 
 @pytest.mark.parametrize(
@@ -75,11 +66,11 @@ def test_queries_of_gpt2_may_shrink_with_depth(tmp_path):
 )
 def test_what_transformers_would_compute_otherwise_is_refused(name, file, changes, tmp_path):
     """Each changed its answers. None is a key that is missing, where transformers takes another value."""
-    folder = with_changes(tmp_path, name, file, changes)
+    folder = changed(tmp_path, name, file, **changes)
     for each in {"tokenizer.json", "tokenizer_config.json"} - {file} if "tokenizer_class" in changes else ():
         (folder / each).unlink(missing_ok=True)  # where they are there, they count
-    with open_address(folder) as source, pytest.raises(ValueError, match=next(iter(changes))):
-        open_source(source)
+    with pytest.raises(ValueError, match=next(iter(changes))):
+        opened(folder)
 
 
 @pytest.mark.parametrize(
@@ -95,40 +86,27 @@ def test_what_transformers_would_compute_otherwise_is_refused(name, file, change
     ],
 )
 def test_a_head_that_writes_no_texts_is_refused_before_weights_are_read(name, head, tmp_path):
-    folder = with_changes(tmp_path, name, "config.json", {"architectures": [head]})
+    folder = changed(tmp_path, name, architectures=[head])
     (folder / "model.safetensors").unlink()
-    with open_address(folder) as source, pytest.raises(ValueError, match=f"{head}.*only networks that write texts"):
-        open_source(source)
+    with pytest.raises(ValueError, match=f"{head}.*only networks that write texts"):
+        opened(folder)
 
 
 @pytest.mark.parametrize("name", ["marian", "m2m100", "camembert", "reformer"])
 def test_pieces_that_are_drawn_by_chance_are_refused(name, tmp_path):
-    changes = {"sp_model_kwargs": {"enable_sampling": True, "alpha": 0.1, "nbest_size": -1}}
-    folder = with_changes(tmp_path, name, "tokenizer_config.json", changes)
-    with (
-        open_address(folder) as source,
-        pytest.raises(ValueError, match="sp_model_kwargs asks for enable_sampling = True"),
-    ):
-        made = open_source(source)
-        made.network.tokenizers()
+    drawn = {"enable_sampling": True, "alpha": 0.1, "nbest_size": -1}
+    folder = changed(tmp_path, name, "tokenizer_config.json", sp_model_kwargs=drawn)
+    with pytest.raises(ValueError, match="sp_model_kwargs asks for enable_sampling = True"):
+        opened(folder)
 
 
 @pytest.mark.parametrize("given", [{"max_length": None}, {"max_length": 1000}], ids=["no bound", "a larger one"])
 def test_an_output_is_no_longer_than_there_are_positions(given, tmp_path):
     """Its positions end first there, too; a search for more would be refused when the run is exported."""
-    folder = with_changes(tmp_path, "bart", "generation_config.json", given | {"max_new_tokens": None})
-    with open_address(folder) as source:
-        made = open_source(source, tokenizers=False)
+    folder = changed(tmp_path, "bart", "generation_config.json", **given, max_new_tokens=None)
+    made = opened(folder, tokenizers=False)
     most = json.loads((folder / "config.json").read_text())["max_position_embeddings"]
     assert most < 60 and made.recipe.search.max_output_length == most
-
-
-def with_changes(tmp_path, name, file, changes):
-    """A copy of a folder whose file of settings is changed; None takes a key away."""
-    folder = shutil.copytree(DATA / name, tmp_path / name)
-    settings = (json.loads((folder / file).read_text()) if (folder / file).is_file() else {}) | changes
-    (folder / file).write_text(json.dumps({key: each for key, each in settings.items() if each is not None}))
-    return folder
 
 
 @pytest.mark.parametrize(
@@ -137,11 +115,7 @@ def with_changes(tmp_path, name, file, changes):
 )
 def test_what_changes_no_id_there_changes_none_here(name, changes, tmp_path):
     """A setting of NLLB's alone, and a token that RoBERTa has by itself."""
-    said = json.loads((DATA / name / "said.json").read_text(encoding="utf-8"))
-    with open_address(with_changes(tmp_path, name, "tokenizer_config.json", changes)) as source:
-        made = open_source(source)
-    tokenizer, ids = made.tokenizers[0], made.network.ids
-    assert [ids[tokenizer.around.put(each)].tolist() for each in tokenizer.encode(said["texts"])] == said["ids"]
+    assert has_its_ids(changed(tmp_path, name, "tokenizer_config.json", **changes))
 
 
 def test_a_vocabulary_of_roberta_has_the_piece_of_gpt2_among_its_own(tmp_path):
@@ -157,18 +131,15 @@ def test_a_vocabulary_of_roberta_has_the_piece_of_gpt2_among_its_own(tmp_path):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if (DATA / name / "said.json").is_file()])
 def test_texts_have_the_ids_that_they_have_there(name):
-    said = json.loads((DATA / name / "said.json").read_text(encoding="utf-8"))
-    with open_address(DATA / name) as source:
-        made = open_source(source)
+    told, made = said(DATA / name), opened(DATA / name)
     tokenizer, ids = made.tokenizers[0], made.network.ids
-    encoded = [[*tokenizer.before, *each, *tokenizer.after] for each in tokenizer.encode(said["texts"])]
-    assert [ids[each].tolist() for each in encoded] == said["ids"]
+    encoded = [[*tokenizer.before, *each, *tokenizer.after] for each in tokenizer.encode(told["texts"])]
+    assert [ids[each].tolist() for each in encoded] == told["ids"]
 
 
 def test_letters_that_only_the_target_knows_keep_their_vectors_side_by_side():
     """Alone as there; of several `MarianTokenizer` makes one unknown piece, as docs/tokenizers.md says."""
-    with open_address(DATA / "marian") as source:
-        made = open_source(source)
+    made = opened(DATA / "marian")
     vocabulary = json.loads((DATA / "marian" / "vocab.json").read_text(encoding="utf-8"))
     found = [made.network.ids[row].tolist() for row in made.tokenizers[0].encode(["ß", "ßö", "ßq"])]
     assert found == [[vocabulary[piece] for piece in ("▁", *text)] for text in ("ß", "ßö", ("ß", "<unk>"))]
@@ -177,8 +148,7 @@ def test_letters_that_only_the_target_knows_keep_their_vectors_side_by_side():
 @pytest.mark.parametrize("name", ["bart", "m2m100", "marian_apart", "mt5"])
 def test_a_pad_token_is_never_written_and_keeps_its_share_of_the_probabilities(name):
     """As there, where nothing is normalised behind the words that are barred; `measure` compares its logits."""
-    with open_address(DATA / name) as source:
-        made = open_source(source, tokenizers=False)
+    made = opened(DATA / name, tokenizers=False)
     assert BOS in made.network.barred and PAD not in made.network.barred and [PAD] in made.recipe.search.bad_words
 
 
@@ -186,12 +156,10 @@ def test_a_pad_token_is_never_written_and_keeps_its_share_of_the_probabilities(n
 @pytest.mark.parametrize("name", ["bart", "mbart", "m2m100", "nllb", "t5", "mt5"])
 def test_searches_write_what_is_written_there(name):
     """With what each source forces: its first tokens, its shortest length, its bad words, no bigram twice."""
-    said = json.loads((DATA / name / "said.json").read_text(encoding="utf-8"))
-    with open_address(DATA / name) as source:
-        made = open_source(source)
+    told, made = said(DATA / name), opened(DATA / name)
     tokenizer, ids, search = made.tokenizers[0], made.network.ids, made.recipe.search
-    rows, lengths = pad([tokenizer.around.put(each) for each in tokenizer.encode(said["texts"])])
-    for beams, there in ((1, said["greedy"]), (search.beam, said["beam"])):
+    rows, lengths = pad([tokenizer.around.put(each) for each in tokenizer.encode(told["texts"])])
+    for beams, there in ((1, told["greedy"]), (search.beam, told["beam"])):
         find = Searcher(made.model, beams, search.alpha, search.max_output_length, search)
         found, sizes, _ = map(np.asarray, find.predict_on_batch((rows, lengths)))
         written = [ids[row[:size]].tolist() for row, size in zip(found, sizes, strict=True)]

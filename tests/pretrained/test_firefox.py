@@ -1,7 +1,6 @@
 """Folders as Firefox and Bergamot have them, and their shortlists, against the engine and a reader of the test."""
 
 import gzip
-import json
 import shutil
 import struct
 
@@ -11,12 +10,12 @@ import pytest
 from serving.export import export_run
 from tests.pretrained.make_marian import BEST, FIRST, binary_shortlist, likeliest
 from tests.pretrained.test_marian_binary import STUDENT, held, written
+from tests.pretrained.tiny import opened, said
 from zoo.data import pad
 from zoo.decoding.rules import Rules
 from zoo.decoding.shortlist import Shortlisted, search
 from zoo.pretrained import import_network
 from zoo.pretrained.marian_shortlist import read_shortlist
-from zoo.pretrained.opening import open_source
 from zoo.pretrained.source import open_address
 from zoo.pretrained.vocabulary import pieces_of
 from zoo.tasks.parts.answering import rules_of
@@ -46,8 +45,7 @@ def folder(tmp_path):
 
 
 def network(folder):
-    with open_address(folder) as source:
-        return open_source(source, tokenizers=False).network
+    return opened(folder, tokenizers=False).network
 
 
 def may(shortlist, source):
@@ -75,11 +73,9 @@ def test_files_that_are_called_as_firefox_calls_them(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_it_writes_what_the_engine_writes_over_its_shortlist():
     """The engine fills a batch's shortlist up to a multiple of eight; here these ids may be written as well."""
-    said = json.loads((STUDENT / "said.json").read_text(encoding="utf-8"))
-    with open_address(STUDENT) as source:
-        made = open_source(source)
+    told, made = said(STUDENT), opened(STUDENT)
     reads, writes = made.tokenizers
-    encoded = [reads.around.put(ids) for ids in reads.encode(said["texts"])]
+    encoded = [reads.around.put(ids) for ids in reads.encode(told["texts"])]
     vocabularies, ids = (NAMES, NAMES), (IDS, IDS)
     found = read_shortlist(STUDENT / "lex.s2t", [FIRST, BEST], vocabularies, ids, shared=True)
     filled = np.full((len(encoded), 7), -1)
@@ -97,8 +93,8 @@ def test_it_writes_what_the_engine_writes_over_its_shortlist():
     found = search(Filled(made.model, **found), token_ids, lengths, 64, beams=1, rules=rules)
     outputs, sizes = (np.asarray(each)[:, 0] for each in found[:2])
     texts = writes.decode([row[:size].tolist() for row, size in zip(outputs, sizes, strict=True)])
-    assert texts == said["shortlist_texts"]
-    assert sum(one != other for one, other in zip(texts, said["greedy_texts"], strict=True)) > 3
+    assert texts == told["shortlist_texts"]
+    assert sum(one != other for one, other in zip(texts, told["greedy_texts"], strict=True)) > 3
 
 
 SETTINGS = """

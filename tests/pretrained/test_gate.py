@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.pretrained.test_families import DATA
+from tests.pretrained.tiny import DATA
 from zoo.pretrained import gate
 from zoo.pretrained.opening import open_source
 from zoo.pretrained.source import open_address

@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.pretrained.tiny import changed, opened
 from zoo.core.storage import write_json
 from zoo.pretrained.generation import search_of
-from zoo.pretrained.opening import open_source
-from zoo.pretrained.source import open_address
 from zoo.settings.training import Continuation, Search
 
 MARIAN = Path(__file__).with_name("data") / "marian"
@@ -135,20 +134,16 @@ def folder(tmp_path):
 
 
 def test_an_import_searches_as_its_source(folder):
-    with open_address(folder) as source:
-        search = open_source(source, tokenizers=False).recipe.search
+    search = opened(folder, tokenizers=False).recipe.search
     assert (search.penalty, search.ends, search.longest, search.stop) == ("length", "first", "end", "likely")
     assert (search.beam, search.alpha, search.max_output_length) == (1, 1.0, 60)
 
 
 def test_all_that_is_refused_is_told_at_once(folder):
     write_json(folder / "generation_config.json", {"do_sample": True, "stop_strings": ["."], "num_beams": 4})
-    with open_address(folder) as source, pytest.raises(ValueError, match="stop_strings") as error:
-        open_source(source, tokenizers=False)
+    with pytest.raises(ValueError, match="stop_strings") as error:
+        opened(folder, tokenizers=False)
     assert "do_sample is true" in str(error.value)
     (folder / "generation_config.json").unlink()
-    config = source.json("config.json") | {"num_beams": 3, "length_penalty": 0.5}
-    write_json(folder / "config.json", config)
-    with open_address(folder) as source:
-        search = open_source(source, tokenizers=False).recipe.search
+    search = opened(changed(folder.parent, "marian", num_beams=3, length_penalty=0.5), tokenizers=False).recipe.search
     assert (search.beam, search.alpha) == (3, 0.5), "older files have them among those of the network"

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,12 +9,11 @@ import tensorflow as tf
 
 from serving.export.graph_tokenizers import GraphTokenizer
 from serving.runtime import sentences
+from tests.pretrained.tiny import DATA, changed, opened
 from tests.text.odd import CHOSEN
 from tools import cli
 from zoo import pretrained
-from zoo.core.storage import write_json
 from zoo.pretrained import languages
-from zoo.pretrained.opening import open_source
 from zoo.pretrained.source import open_address
 from zoo.recipes.languages import THREE
 from zoo.scores import texts
@@ -23,7 +21,6 @@ from zoo.text import UNK
 from zoo.text.special import BOS, EOS
 from zoo.training import named_weights
 
-DATA = Path(__file__).with_name("data")
 NAMES = ("mbart", "m2m100", "nllb")
 
 
@@ -32,19 +29,10 @@ def folder(tmp_path):
     """A function that gives a copy of a network, with other settings of its tokenizer or of its search."""
 
     def made(name, tokenizer=(), search=()):
-        path = shutil.copytree(DATA / name, tmp_path / name)
-        for file, changes in (("tokenizer_config", tokenizer), ("generation_config", search)):
-            file = path / f"{file}.json"
-            whole = json.loads(file.read_text()) | dict(changes)
-            write_json(file, {key: value for key, value in whole.items() if value is not None})
-        return path
+        changed(tmp_path, name, "tokenizer_config.json", **dict(tokenizer))
+        return changed(tmp_path, name, "generation_config.json", **dict(search))
 
     return made
-
-
-def opened_with(path, *chosen):
-    with open_address(path, chosen or ("", "")) as source:
-        return open_source(source)
 
 
 def there(made, side):
@@ -92,15 +80,13 @@ def test_every_language_with_rules_of_its_own_is_known_by_three_letters():
 )
 def test_opus_mt_states_its_languages(stated, languages, tmp_path):
     """BLEU cuts Chinese by its characters, and `seqzoo run` a text into sentences, where a recipe names the pair."""
-    folder = shutil.copytree(DATA / "marian", tmp_path / "marian")
-    whole = json.loads((folder / "tokenizer_config.json").read_text())
-    write_json(folder / "tokenizer_config.json", whole | dict(zip(("source_lang", "target_lang"), stated, strict=True)))
-    made = opened_with(folder)
+    pair = dict(zip(("source_lang", "target_lang"), stated, strict=True))
+    made = opened(changed(tmp_path, "marian", "tokenizer_config.json", **pair))
     assert made.recipe.languages == languages and made.network.languages == ()
 
 
 def test_mbart_reads_a_language_behind_and_starts_with_the_other(folder):
-    made = opened_with(folder("mbart"), "en_XX", "ro_RO")
+    made = opened(folder("mbart"), "en_XX", "ro_RO")
     names = made.tokenizers[0].pieces
     assert made.recipe.search.forced_tokens == []
     assert made.network.ids[BOS] == made.network.ids[names.index("ro_RO")]
@@ -108,7 +94,7 @@ def test_mbart_reads_a_language_behind_and_starts_with_the_other(folder):
 
 
 def test_nllb_of_old_reads_its_language_behind(folder):
-    new, old = opened_with(DATA / "nllb"), opened_with(folder("nllb", {"legacy_behaviour": True}))
+    new, old = opened(DATA / "nllb"), opened(folder("nllb", {"legacy_behaviour": True}))
     assert there(old, 0) == ([], there(new, 0)[1] + there(new, 0)[0])
     assert there(old, 1) == there(new, 1) and old.recipe.search.forced_tokens == new.recipe.search.forced_tokens
 
@@ -132,7 +118,7 @@ def test_what_is_not_stated_must_be_chosen(name, folder):
         "does not say which is its source. Choose" if name == "mbart" else "which is its source and target. Choose"
     )
     with pytest.raises(ValueError, match=message) as error:
-        opened_with(path)
+        opened(path)
     assert "--target-language" in str(error.value) and " from " in str(error.value)
     pretrained.load(path)  # the network needs none
 
@@ -141,7 +127,7 @@ def test_what_is_not_stated_must_be_chosen(name, folder):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_language_that_is_not_known_is_refused_with_the_list(name):
     with pytest.raises(ValueError, match="knows no language 'klingon'; it knows .*(de_DE|de|deu_Latn), "):
-        opened_with(DATA / name, "klingon", "")
+        opened(DATA / name, "klingon", "")
 
 
 def test_a_network_of_one_pair_has_no_languages_to_choose():
@@ -173,12 +159,12 @@ def test_a_network_is_loaded_without_its_tokenizer(name, tmp_path):
 )
 def test_other_tokenizers_are_refused_in_words(name, tokenizer, message, folder):
     with pytest.raises(ValueError, match=message):
-        opened_with(folder(name, tokenizer))
+        opened(folder(name, tokenizer))
 
 
 def test_a_piece_that_the_vocabulary_lacks_is_unknown_and_never_written():
     """M2M100 looks pieces up in a list of its own; here "at" is not in it."""
-    made = opened_with(DATA / "m2m100")
+    made = opened(DATA / "m2m100")
     (token,) = [token for token, piece in enumerate(made.tokenizers[0].pieces) if piece == "at"]
     assert made.network.ids[token] == made.network.ids[UNK] and token in made.network.barred
     assert token in [each for row in made.tokenizers[0].encode(["that cat sat"]) for each in row]
@@ -189,7 +175,7 @@ def test_a_piece_that_the_vocabulary_lacks_is_unknown_and_never_written():
 @pytest.mark.slow(but="nllb")
 @pytest.mark.parametrize("name", ["bart", *NAMES, "camembert"])
 def test_names_of_special_pieces_inside_a_text_stay_text_and_graphs_say_the_same(name):
-    made = opened_with(DATA / name)
+    made = opened(DATA / name)
     texts = [*CHOSEN, "</s> <s> <mask> de_DE deu_Latn __de__"]
     for tokenizer in made.tokenizers:
         control = {token for token in range(tokenizer.vocab_size) if tokenizer.decode([[token]]) == [""]}

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.pretrained.tiny import opened
 from zoo.pretrained.files import read_tensors
-from zoo.pretrained.opening import open_source
-from zoo.pretrained.source import open_address
 from zoo.training import named_weights
 
 STUDENT = Path(__file__).with_name("data") / "marian_student"
@@ -50,9 +49,7 @@ def folder(tmp_path):
 
 
 def weights(folder):
-    with open_address(folder) as source:
-        made = open_source(source)
-    return {name: np.asarray(weight) for name, weight in named_weights(made.model).items()}
+    return {name: np.asarray(weight) for name, weight in named_weights(opened(folder).model).items()}
 
 
 def test_float32_is_what_npz_has(folder):

@@ -2,39 +2,34 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import zoo
+from tests.pretrained.tiny import DATA, opened, said
 from zoo.data import pad
 from zoo.pretrained import import_network
 from zoo.pretrained.families.marian_files import SETTINGS
-from zoo.pretrained.opening import open_source
-from zoo.pretrained.source import open_address
 from zoo.pretrained.yaml_files import parse_yaml, read_yaml
 from zoo.tasks.parts.answering import Searcher
 
-DATA = Path(__file__).with_name("data")
 NAMES = "marian_files", "marian_files_apart", "marian_student"
 
 
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", NAMES)
 def test_it_writes_what_marian_writes(name):
-    said = json.loads((DATA / name / "said.json").read_text(encoding="utf-8"))
-    with open_address(DATA / name) as source:
-        made = open_source(source)
+    told, made = said(DATA / name), opened(DATA / name)
     search, (reads, writes) = made.recipe.search, made.tokenizers
-    batch = pad([reads.around.put(ids) for ids in reads.encode(said["texts"])])
+    batch = pad([reads.around.put(ids) for ids in reads.encode(told["texts"])])
     for beams, answers in ((1, "greedy_texts"), (4, "beam_texts")):
-        assert len({*said[answers]}) > 5
+        assert len({*told[answers]}) > 5
         searcher = Searcher(made.model, beams, search.alpha, 80, search)
         searcher.compile(jit_compile=False)
         token_ids, lengths, _ = searcher.predict_on_batch(batch)
         found = [ids[:length].tolist() for ids, length in zip(token_ids, lengths, strict=True)]
-        assert writes.decode(found) == said[answers]
+        assert writes.decode(found) == told[answers]
 
 
 def test_it_becomes_a_run(tmp_path):
@@ -63,8 +58,8 @@ def changed(folder, **settings):
 
 
 def refusal(folder):
-    with open_address(folder) as source, pytest.raises(ValueError) as error:
-        open_source(source)
+    with pytest.raises(ValueError) as error:
+        opened(folder)
     return str(error.value)
 
 
@@ -82,8 +77,7 @@ def test_settings_of_newer_programs_are_known(folder):
     """Those that Mozilla's students of 2024 state (firefox-translations-models, metadata.json), all of them off."""
     newer = dict.fromkeys(("transformer_no_bias", "transformer_no_affine", "transformer_rnn_projection"), False)
     changed(folder, **newer, transformer_decoder_ffn_depth=0, lemma_dim_emb=0)
-    with open_address(folder) as source:
-        assert open_source(source).family.name == "marian-nmt"
+    assert opened(folder).family.name == "marian-nmt"
     changed(folder, transformer_no_bias=True)
     assert "transformer-no-bias is true; here it can only be false" in refusal(folder)
 
@@ -97,13 +91,11 @@ def test_the_search_is_that_of_its_settings(folder):
     (folder / "decoder.yml").write_text(
         "vocabs: [../../vocab.spm, /elsewhere/vocab.spm]\nbeam-size: 6\nnormalize: 0.6\nallow-unk: true\n"
     )
-    with open_address(folder) as source:
-        search = open_source(source).recipe.search
+    search = opened(folder).recipe.search
     assert (search.beam, search.alpha, search.penalty, search.bad_words) == (6, 0.6, "length", [])
     assert (search.ends, search.longest, search.stop, search.length_ratio) == ("places", "count", "full", 3.0)
     (folder / "decoder.yml").unlink()
-    with open_address(folder) as source:
-        search = open_source(source).recipe.search
+    search = opened(folder).recipe.search
     assert (search.beam, search.alpha, search.bad_words) == (12, 0.0, [[1]]), "as marian-decoder has it"
 
 
@@ -138,24 +130,17 @@ def test_the_language_is_chosen_where_there_are_many(name, vocabulary, tmp_path)
     chosen = max(pieces.values()) - 1
     renamed = {">>fra<<" if at == chosen else piece: at for piece, at in pieces.items()}
     (folder / vocabulary).write_text(json.dumps(renamed), encoding="utf-8")
-    with open_address(folder, ("", "fra")) as source:
-        made = open_source(source)
+    made = opened(folder, "", "fra")
     assert made.recipe.languages == ("en" if name == "marian" else "und", "fr")
-    plain = open_tokenizer(DATA / name)
+    plain = opened(DATA / name).tokenizers[0]
     reader, ids = made.tokenizers[0], made.network.ids_of("source")
     assert [int(ids[each]) for each in reader.before] == [chosen] and reader.after == plain.after
     assert reader.encode(["where is the old house"]) == plain.encode(["where is the old house"])
     assert "is for many languages. It reads any, and writes one that --target-language" in refusal(folder)
-    with (
-        open_address(folder, ("", "deu")) as source,
-        pytest.raises(ValueError, match="no language 'deu' to choose.* fra"),
-    ):
-        open_source(source)
-    with (
-        open_address(DATA / name, ("", "fra")) as source,
-        pytest.raises(ValueError, match="no languages to choose from"),
-    ):
-        open_source(source)
+    with pytest.raises(ValueError, match="no language 'deu' to choose.* fra"):
+        opened(folder, "", "deu")
+    with pytest.raises(ValueError, match="no languages to choose from"):
+        opened(DATA / name, "", "fra")
 
 
 def test_a_vocabulary_may_have_pieces_that_are_called_as_ours(tmp_path):
@@ -166,10 +151,5 @@ def test_a_vocabulary_may_have_pieces_that_are_called_as_ours(tmp_path):
         pieces = read_yaml(path)
         renamed = {"<s>" if at == len(pieces) - 2 else piece: at for piece, at in pieces.items()}
         path.write_text(json.dumps(renamed), encoding="utf-8")
-    own, plain = open_tokenizer(folder), open_tokenizer(DATA / "marian_files_apart")
+    own, plain = opened(folder).tokenizers[0], opened(DATA / "marian_files_apart").tokenizers[0]
     assert own.encode(["where is the old house"]) == plain.encode(["where is the old house"])
-
-
-def open_tokenizer(folder):
-    with open_address(folder) as source:
-        return open_source(source).tokenizers[0]

@@ -6,13 +6,10 @@ import shutil
 import numpy as np
 import pytest
 
-from tests.pretrained.test_families import DATA
 from tests.pretrained.test_hostile import weights
-from zoo.pretrained.gate import measure, read_answers
-from zoo.pretrained.opening import open_source
+from tests.pretrained.tiny import DATA, NEAR, changed, difference, has_its_ids, opened
 from zoo.pretrained.parts import task_and_labels
 from zoo.pretrained.reading import Reading
-from zoo.pretrained.source import open_address
 
 OLDER = {
     "marian": {  # opus-mt-de-en
@@ -37,23 +34,14 @@ OLDER = {
 
 @pytest.mark.parametrize("name", OLDER)
 def test_what_nothing_reads_any_more_is_let_pass(name, tmp_path):
-    folder = shutil.copytree(DATA / name, tmp_path / name)
-    config = json.loads((folder / "config.json").read_text())
-    config |= {key: config[value] if value == "vocab_size" else value for key, value in OLDER[name].items()}
-    (folder / "config.json").write_text(json.dumps(config))
-    with open_address(folder) as source:
-        assert open_source(source, tokenizers=False).model.count_params() > 0
+    size = json.loads((DATA / name / "config.json").read_text())["vocab_size"]
+    older = {key: size if value == "vocab_size" else value for key, value in OLDER[name].items()}
+    assert opened(changed(tmp_path, name, **older), tokenizers=False).model.count_params() > 0
 
 
 def test_a_key_that_nobody_knows_is_refused(tmp_path):
-    folder = shutil.copytree(DATA / "bert", tmp_path / "bert")
-    config = json.loads((folder / "config.json").read_text()) | {"save_steps": 3}
-    (folder / "config.json").write_text(json.dumps(config))
-    with (
-        open_address(folder) as source,
-        pytest.raises(ValueError, match="save_steps = 3 is a setting that is not known"),
-    ):
-        open_source(source, tokenizers=False)
+    with pytest.raises(ValueError, match="save_steps = 3 is a setting that is not known"):
+        opened(changed(tmp_path, "bert", save_steps=3), tokenizers=False)
 
 
 LEFT_OUT = {
@@ -66,14 +54,10 @@ LEFT_OUT = {
 
 @pytest.mark.parametrize("name", LEFT_OUT)
 def test_a_key_that_is_left_out_has_the_value_that_it_has_there(name, tmp_path):
-    folder = shutil.copytree(DATA / name, tmp_path / name)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({key: config[key] for key in config if key not in LEFT_OUT[name]}))
+    folder = changed(tmp_path, name, **dict.fromkeys(LEFT_OUT[name]))
     for each in folder.glob("*token*.json"):
         each.unlink()  # which name special pieces, too
-    with open_address(folder) as source:
-        made = open_source(source, tokenizers=False)
-        assert measure(made.model, made.network, read_answers(source)[1])[1] < 2e-6
+    assert difference(folder) < NEAR
 
 
 @pytest.mark.parametrize("name", ["bart", "roberta", "gpt2"])
@@ -85,11 +69,7 @@ def test_files_that_name_no_class_of_tokenizers_have_that_of_their_vocabulary(na
         (folder / file).unlink()
     special = {key: value for key, value in told.items() if key.endswith("_token")}
     (folder / "special_tokens_map.json").write_text(json.dumps(special))
-    said = json.loads((folder / "said.json").read_text(encoding="utf-8"))
-    with open_address(folder) as source:
-        made = open_source(source)
-    tokenizer, ids = made.tokenizers[0], made.network.ids
-    assert [ids[tokenizer.around.put(each)].tolist() for each in tokenizer.encode(said["texts"])] == said["ids"]
+    assert has_its_ids(folder)
 
 
 PIECE = {"content": "[PAD]", "special": True, "normalized": False}
@@ -114,12 +94,11 @@ def test_pieces_may_have_been_added_behind_the_vocabulary(file, special, tmp_pat
     else:
         told |= {"added_tokens_decoder": {str(size): PIECE | {"special": special}}}
     (folder / "tokenizer_config.json").write_text(json.dumps(told))
-    with open_address(folder) as source:
-        if not special:
-            with pytest.raises(ValueError, match="looks for the piece '.PAD.' in texts, which is not done here"):
-                open_source(source)
-            return
-        made = open_source(source)
+    if not special:
+        with pytest.raises(ValueError, match="looks for the piece '.PAD.' in texts, which is not done here"):
+            opened(folder)
+        return
+    made = opened(folder)
     assert made.network.ids[0] == size and made.tokenizers[0].vocab_size == len(made.network.ids)
     assert not {0} & {each for row in made.tokenizers[0].encode(["a [PAD] b"]) for each in row}
 
@@ -129,9 +108,7 @@ def test_a_network_without_its_output_has_no_prefix(name, tmp_path):
     """facebook/bart-base was saved so; the second has no bias of the output, either."""
     folder = shutil.copytree(DATA / name, tmp_path / name)
     weights(lambda all: {name.removeprefix("model."): each for name, each in all.items()})(folder)
-    with open_address(folder) as source:
-        made = open_source(source, tokenizers=False)
-        assert measure(made.model, made.network, read_answers(source)[1])[1] < 2e-6
+    assert difference(folder) < NEAR
 
 
 @pytest.mark.parametrize(

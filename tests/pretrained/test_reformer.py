@@ -1,17 +1,13 @@
 """What a Reformer of others brings besides its tensors: numbers that PyTorch draws by a seed, and what is refused."""
 
 import json
-import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from zoo.pretrained.opening import open_source
+from tests.pretrained.tiny import changed, opened
+from zoo.core.storage import write_json
 from zoo.pretrained.rotations import buckets_for, draw_normals, draw_rotations
-from zoo.pretrained.source import open_address
-
-DATA = Path(__file__).with_name("data")
 
 
 @pytest.mark.parametrize(
@@ -45,13 +41,11 @@ def test_buckets_are_those_that_transformers_takes(time, longest, chunk, expecte
     assert buckets_for(time, longest, chunk) == expected
 
 
-def changed(name, folder, **settings):
-    """The network of a folder with another configuration."""
-    shutil.copytree(DATA / name, folder)
-    path = folder / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
-    with open_address(folder) as source:
-        return open_source(source, tokenizers=False)
+def reformer(folder, **settings):
+    """The network with another configuration; None is null."""
+    path = changed(folder, "reformer") / "config.json"
+    write_json(path, json.loads(path.read_text()) | settings)
+    return opened(path.parent, tokenizers=False)
 
 
 @pytest.mark.parametrize(
@@ -67,19 +61,17 @@ def changed(name, folder, **settings):
 )
 def test_what_cannot_be_carried_is_refused_by_name(settings, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        changed("reformer", tmp_path / "source", **settings)
+        reformer(tmp_path / "source", **settings)
 
 
 def test_a_chunked_feed_forward_changes_no_number(tmp_path):
-    one, other = (
-        changed("reformer", tmp_path / str(size), chunk_size_feed_forward=size).model.get_weights() for size in (0, 1)
-    )
+    one, other = (reformer(tmp_path / str(size), chunk_size_feed_forward=size).model.get_weights() for size in (0, 1))
     for first, second in zip(one, other, strict=True):
         np.testing.assert_array_equal(first, second)
 
 
 def test_the_bias_of_an_output_is_read_where_its_version_added_it(tmp_path):
     """transformers 5 keeps it in its files and does not add it."""
-    new = changed("reformer", tmp_path / "new").model.embedding.bias
-    old = changed("reformer", tmp_path / "old", transformers_version="4.30.0").model.embedding.bias
+    new = reformer(tmp_path / "new").model.embedding.bias
+    old = reformer(tmp_path / "old", transformers_version="4.30.0").model.embedding.bias
     assert np.ptp(np.asarray(new)[4:]) == 0 and np.ptp(np.asarray(old)[4:]) > 0.1

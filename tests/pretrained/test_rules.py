@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.pretrained.test_families import DATA, NAMES
+from tests.pretrained.test_families import NAMES
+from tests.pretrained.tiny import DATA
 from zoo.pretrained.opening import family_of
 from zoo.pretrained.rules import Rule, join, rows
 from zoo.pretrained.source import open_address

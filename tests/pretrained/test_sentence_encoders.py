@@ -5,10 +5,8 @@ import shutil
 
 import pytest
 
-from tests.pretrained.test_families import DATA
+from tests.pretrained.tiny import DATA, opened
 from zoo.core.storage import write_json
-from zoo.pretrained.opening import open_source
-from zoo.pretrained.source import open_address
 
 AROUND = 2  # [CLS] and [SEP], which count there
 
@@ -20,8 +18,7 @@ def imported(tmp_path, **files):
         path = folder / f"{name}.json"
         there = json.loads(path.read_text()) if path.is_file() else {}
         write_json(path, [*there, *changes] if isinstance(there, list) else there | changes)
-    with open_address(folder) as source:
-        return open_source(source)
+    return opened(folder)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,10 @@
 """Embeddings that are the output as well: a file may hold them once, or under all their names, or two of them."""
 
-import json
-import shutil
-
 import numpy as np
 import pytest
 
-from tests.pretrained.test_families import DATA, NEAR
 from tests.pretrained.test_hostile import WEIGHTS, safetensors, tensors
-from zoo.pretrained.gate import measure, read_answers
-from zoo.pretrained.opening import open_source
-from zoo.pretrained.source import open_address
+from tests.pretrained.tiny import NEAR, changed, difference
 
 SIDES = [f"model.{side}.embed_tokens.weight" for side in ("encoder", "decoder")]
 TIED = {  # the tensor -> its other names, as pytorch_model.bin has them all
@@ -21,23 +15,12 @@ TIED = {  # the tensor -> its other names, as pytorch_model.bin has them all
 }
 
 
-def difference(folder, change=lambda logits: logits):
-    """That of an opened folder from the answers it keeps, of which the logits are changed."""
-    with open_address(folder) as source:
-        made = open_source(source, tokenizers=False)
-        answers = read_answers(source)[1]
-    return measure(made.model, made.network, answers | {"logits": change(answers["logits"])})[1]
-
-
 def rewrite(name, tmp_path, change, **settings):
     """A copy of a tiny network with other tensors and settings; None takes a setting out."""
-    folder = shutil.copytree(DATA / name, tmp_path / name)
+    folder = changed(tmp_path, name, **settings)
     arrays = tensors(folder)
     change(arrays)
     (folder / WEIGHTS).write_bytes(safetensors(arrays))
-    config = json.loads((folder / "config.json").read_text()) | settings
-    config = {key: value for key, value in config.items() if value is not None}
-    (folder / "config.json").write_text(json.dumps(config))
     return folder
 
 
