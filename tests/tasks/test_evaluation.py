@@ -110,7 +110,7 @@ def test_the_command_scores_other_files(tmp_path, capsys):
     assert evaluations.read(folder, "test.others.tsv")["references"] == ["fire"] * 7
     assert cli.main(["evaluate", str(folder), "--data", str(others)]) == 0
     table = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert table[0] == ["small,", "test"] and ["count", "7"] in table
+    assert table[0] == ["small,", "test", "of", "others.tsv"] and ["count", "7"] in table
     low, high = found["accuracy_interval"]
     assert ["accuracy,", "%", f"{found['accuracy']:.2f}", f"{low:.2f}", "to", f"{high:.2f}"] in table
 
