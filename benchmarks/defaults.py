@@ -48,7 +48,8 @@ READER = {"model": BLOCKS, "positions": {"layer": "convolutional"}, "training": 
 RECURRENT = {"model": LSTM, "training": {"learning_rate": 4e-3}}
 READS = {
     "transformer": READER,
-    "star": {**READER, "depth": {"layer": "star"}},
+    "star": {**READER, "model": {name: size for name, size in BLOCKS.items() if name != "hidden_units"}}
+    | {"depth": {"layer": "star"}},
     "lstm": RECURRENT,
     "spelled lstm": {**RECURRENT, **SPELLED},
     "spelled transformer": {**READER, **SPELLED},

@@ -25,7 +25,16 @@ from harness import processor, report  # noqa: E402
 from harness.engine import running  # noqa: E402
 from harness.environments import versions  # noqa: E402
 
-NAMES = ("generation", "training_transformer", "training_recurrent", "reformer", "start", "energy", "imported")
+NAMES = (
+    "generation",
+    "training_transformer",
+    "training_recurrent",
+    "fine_tuning",
+    "reformer",
+    "start",
+    "energy",
+    "imported",
+)
 
 
 def log(line):
