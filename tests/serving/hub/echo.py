@@ -1,5 +1,7 @@
 """A finished run and its artefact, made by hand: it says every text again, so its scores are known without a model."""
 
+import contextlib
+import hashlib
 import json
 import shutil
 
@@ -32,6 +34,31 @@ def write(home):
     (artefact / "saved_model.pb").write_bytes(b"a graph")
     parity = {"passed": True, "max_abs_diff": 1e-6, "tolerance": 1e-4, "largest": {}}
     return run, fake_artefact.change(artefact, parity=parity, versions=VERSIONS)
+
+
+@contextlib.contextmanager
+def changing(hub):
+    """The index of a hub, which is written again at the end."""
+    index = json.loads((hub / "index.json").read_text(encoding="utf-8"))
+    yield index
+    (hub / "index.json").write_text(json.dumps(index), encoding="utf-8")
+
+
+def entries(hub):
+    """The versions that the index of a hub has."""
+    return json.loads((hub / "index.json").read_text(encoding="utf-8"))["models"]
+
+
+def measure(entry, home):
+    """Give an entry the hashes and sizes of its files in a folder."""
+    held = {name: (home / name).read_bytes() for name in entry["files"]}
+    entry["files"] = {name: hashlib.sha256(content).hexdigest() for name, content in held.items()}
+    entry["bytes"] = {name: len(content) for name, content in held.items()}
+
+
+def files(folder):
+    """The names of all files in a folder, and in those inside."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
 def six(run):

@@ -1,7 +1,6 @@
 """A card says what was measured, and its check finds every number that is not true."""
 
 import gzip
-import hashlib
 import json
 import shutil
 
@@ -24,12 +23,8 @@ from zoo.recipes import evaluations
 QUICK = tuple(part for part in PARTS if part != "parity")  # the parity of what is made by hand does not hold
 
 
-def entry_of(hub):
-    return json.loads((hub / "index.json").read_text(encoding="utf-8"))["models"][0]
-
-
 def rows_of(hub, parts=QUICK, **options):
-    return check(hub / "echo" / "1", entry_of(hub), parts, **options)
+    return check(hub / "echo" / "1", echo.entries(hub)[0], parts, **options)
 
 
 @pytest.mark.slow
@@ -38,7 +33,7 @@ def test_the_card_says_everything(whole, monkeypatch, capsys):
     assert cli.main(["hub", "card", "echo"]) == 0
     text = capsys.readouterr().out
     assert text == (whole / "echo" / "1" / "card.md").read_text(encoding="utf-8")
-    entry = entry_of(whole)
+    entry = echo.entries(whole)[0]
     for said in (
         "# echo@1",
         f"| parameters | {entry['parameters']:,} |",
@@ -73,7 +68,7 @@ def test_scores_of_other_examples_go_from_a_run_to_cards_and_lists(whole, tmp_pa
     scores = exported._read_scores(tmp_path)
     assert scores["bleu"] == 46.0 and "by_length" not in scores
     assert scores["elsewhere"]["captions"] == {name: found[name] for name in ("count", "bleu", "bleu_interval")}
-    entry, published = entry_of(whole), Published(whole / "echo" / "1", entry_of(whole))
+    entry, published = echo.entries(whole)[0], Published(whole / "echo" / "1", echo.entries(whole)[0])
     published.open()
     manifest = published.manifest | {"scores": published.manifest["scores"] | {"elsewhere": scores["elsewhere"]}}
     text = card(entry, manifest, published.answers, published.recipe)
@@ -138,13 +133,10 @@ def reseal(hub, change_manifest=lambda manifest: None, change_entry=lambda entry
     change_manifest(manifest)
     (home / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     fake_artefact.change(home)
-    index = json.loads((hub / "index.json").read_text(encoding="utf-8"))
-    (entry,) = index["models"]
-    for name in entry["files"]:
-        content = (home / name).read_bytes()
-        entry["files"][name], entry["bytes"][name] = hashlib.sha256(content).hexdigest(), len(content)
-    change_entry(entry)
-    (hub / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    with echo.changing(hub) as index:
+        (entry,) = index["models"]
+        echo.measure(entry, home)
+        change_entry(entry)
 
 
 def better(hub):
@@ -256,13 +248,9 @@ def test_two_published_models_are_compared_on_their_answers(hub, monkeypatch, ca
     inputs, references, outputs = unpack((home / FILE).read_bytes())
     (home / FILE).write_bytes(pack(inputs, references, [*outputs[:4], references[4], outputs[5]]))
     fake_artefact.change(home, version=2)
-    index = json.loads((hub / "index.json").read_text(encoding="utf-8"))
-    entry = index["models"][0] | {"version": 2}
-    held = {name: (home / name).read_bytes() for name in entry["files"]}
-    entry |= {"files": {name: hashlib.sha256(content).hexdigest() for name, content in held.items()}}
-    entry |= {"bytes": {name: len(content) for name, content in held.items()}}
-    index["models"].append(entry)
-    (hub / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    with echo.changing(hub) as index:
+        index["models"].append(index["models"][0] | {"version": 2})
+        echo.measure(index["models"][1], home)
     monkeypatch.setenv("SEQZOO_HUB", str(hub))
     assert cli.main(["compare", "echo@1", "echo@2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -290,7 +278,7 @@ def parity_of(monkeypatch, published, report):
 def test_of_int8_one_answer_in_a_hundred_may_be_another(hub, monkeypatch, same, count, holds):
     """As the page says, and how many are the same is told; of fewer than 100 it is one."""
     report = {"max_abs_diff": 0.0, "passed": True, "made_again": {"model.int8.onnx": (same, count)}}
-    row = parity_of(monkeypatch, (hub / "echo" / "1", entry_of(hub)), report)[1]
+    row = parity_of(monkeypatch, (hub / "echo" / "1", echo.entries(hub)[0]), report)[1]
     assert (row.stated, row.measured, row.equal) == (count, same, holds)
     assert row.what == "model.int8.onnx, made again: same answers"
 

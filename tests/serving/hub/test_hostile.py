@@ -22,7 +22,7 @@ from serving.runtime.errors import DamagedError
 from tests.house_rules import ROOT
 from tests.serving import fake_artefact
 from tests.serving.hub import echo
-from tests.serving.hub.test_card import entry_of, reseal
+from tests.serving.hub.test_card import reseal
 from tests.shared import python
 from tools import cli
 from zoo.hub.keras_file import UnsafeError, check_keras
@@ -189,7 +189,7 @@ def test_a_crafted_model_is_neither_published_nor_checked(trick, here, copied, h
     reseal(hub)  # whoever has the hub can make hashes, too
     for part in ("parameters", "parity"):
         with pytest.raises(DamagedError, match=message):
-            check(hub / "echo" / "1", entry_of(hub), (part,))
+            check(hub / "echo" / "1", echo.entries(hub)[0], (part,))
 
 
 def test_unpickling_and_lambdas_would_have_run(here):
@@ -206,10 +206,9 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_index_that_points_elsewhere_is_refused(name, hub, here, monkeypatch, capsys):
-    index = json.loads((hub / "index.json").read_text(encoding="utf-8"))
-    (entry,) = index["models"]
-    entry["files"][name], entry["bytes"][name] = "0" * 64, 1
-    (hub / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    with echo.changing(hub) as index:
+        (entry,) = index["models"]
+        entry["files"][name], entry["bytes"][name] = "0" * 64, 1
     before = (hub / "index.json").read_bytes()
     monkeypatch.setenv("SEQZOO_HUB", str(hub))
     for words in (
@@ -226,18 +225,16 @@ def test_an_index_that_points_elsewhere_is_refused(name, hub, here, monkeypatch,
 
 @pytest.mark.parametrize("name", ["../echo", "/echo", "a/b", "..", "con\\x", "Echo", ".echo", "echo\n", "", "x" * 101])
 def test_a_model_whose_name_is_a_path_is_refused(name, hub, monkeypatch, capsys):
-    index = json.loads((hub / "index.json").read_text(encoding="utf-8"))
-    index["models"][0]["name"] = name
-    (hub / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    with echo.changing(hub) as index:
+        index["models"][0]["name"] = name
     assert cli.main(["hub", "card", "echo", "--hub", str(hub)]) == 1
     assert "must be a name of lower-case letters" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("size", [2**60, -1, 1.5, "9", None, True])
 def test_a_declared_size_that_cannot_be_is_refused(size, hub, capsys):
-    index = json.loads((hub / "index.json").read_text(encoding="utf-8"))
-    index["models"][0]["bytes"]["model.keras"] = size
-    (hub / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    with echo.changing(hub) as index:
+        index["models"][0]["bytes"]["model.keras"] = size
     assert cli.main(["hub", "card", "echo", "--hub", str(hub)]) == 1
     assert "bytes.model.keras must be" in capsys.readouterr().err
 

@@ -17,7 +17,7 @@ from serving.runtime.errors import DamagedError, ParityError
 from tests.recipes.small import recipe
 from tests.serving import fake_artefact
 from tests.serving.hub import echo
-from tests.serving.hub.echo import FACTS, six
+from tests.serving.hub.echo import FACTS, entries, files, six
 from tools import cli
 from zoo import scores
 from zoo.hub import index as hub_index
@@ -36,16 +36,8 @@ LIGHT = {
 }
 
 
-def read(hub):
-    return json.loads((hub / "index.json").read_text(encoding="utf-8"))["models"]
-
-
-def files(folder):
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-
-
 def test_the_scores_are_those_of_its_own_answers(whole):
-    (entry,) = read(whole)
+    (entry,) = entries(whole)
     found = {name: entry["scores"][name] for name in ("exact_match", "wer", "per")}
     assert found == pytest.approx({"exact_match": echo.EXACT, "wer": echo.WER, "per": echo.PER})
     outputs, references = zip(*echo.ROWS, strict=True)
@@ -54,7 +46,7 @@ def test_the_scores_are_those_of_its_own_answers(whole):
 
 
 def test_the_entry_says_what_the_index_asks_for(whole):
-    (entry,) = read(whole)
+    (entry,) = entries(whole)
     hub_index.check_index({"format": 1, "models": [entry]})
     said = {key: entry[key] for key in ("name", "version", "system", "cell", "attention", "task", "kind", "block")}
     assert said == {
@@ -76,7 +68,7 @@ def test_the_entry_says_what_the_index_asks_for(whole):
 
 def test_a_light_artefact_is_whole_and_answers(whole):
     folder = whole / "echo" / "1"
-    (entry,) = read(whole)
+    (entry,) = entries(whole)
     assert files(folder) == LIGHT == set(entry["files"]) == set(entry["bytes"])
     for name in LIGHT:
         content = (folder / name).read_bytes()
@@ -168,9 +160,7 @@ WRONG = {
         "no report of parity",
     ),
     "failed parity": (
-        lambda run, artefact: fake_artefact.change(
-            artefact, parity={"passed": False, "max_abs_diff": 0.5, "tolerance": 1e-4}
-        ),
+        lambda run, artefact: fake_artefact.change(artefact, parity=FAILED),
         ParityError,
         "largest difference is 0.5",
     ),

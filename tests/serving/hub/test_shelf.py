@@ -1,6 +1,5 @@
 """The folder of a hub: versions are never overwritten, and the index is always whole, whatever happens to a writer."""
 
-import json
 import multiprocessing
 
 import pytest
@@ -8,17 +7,9 @@ import pytest
 from serving.hub import publish, shelf, withdraw
 from serving.runtime.artefact import read_manifest
 from serving.runtime.errors import DamagedError, ServingError
-from tests.serving.hub.echo import FACTS, six
+from tests.serving.hub.echo import FACTS, entries, files, six
 from tests.serving.hub.publishers import put, put_or_leave
 from tools import cli
-
-
-def read(hub):
-    return json.loads((hub / "index.json").read_text(encoding="utf-8"))["models"]
-
-
-def files(folder):
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_version_is_never_overwritten(made, hub):
@@ -28,7 +19,7 @@ def test_a_version_is_never_overwritten(made, hub):
         publish(artefact, run, hub, FACTS, test=six(run))
     assert (hub / "index.json").read_bytes() == before
     entry = publish(artefact, run, hub, FACTS, test=six(run), version=2)
-    assert [each["version"] for each in read(hub)] == [1, 2] and read(hub)[1] == entry
+    assert [each["version"] for each in entries(hub)] == [1, 2] and entries(hub)[1] == entry
     assert read_manifest(hub / "echo" / "2")["version"] == 2
 
 
@@ -36,7 +27,7 @@ def test_what_was_withdrawn_stays_and_does_not_come_back(made, hub, capsys):
     run, artefact = made
     before = {name: (hub / "echo" / "1" / name).read_bytes() for name in files(hub / "echo" / "1")}
     assert cli.main(["hub", "withdraw", "echo@1", "--reason", "It says\n everything again.", "--hub", str(hub)]) == 0
-    assert read(hub)[0]["withdrawn"] == "It says everything again."
+    assert entries(hub)[0]["withdrawn"] == "It says everything again."
     assert {name: (hub / "echo" / "1" / name).read_bytes() for name in files(hub / "echo" / "1")} == before
     with pytest.raises(ValueError, match="was withdrawn: It says everything again. .*--version 2"):
         publish(artefact, run, hub, FACTS, test=six(run))
@@ -70,7 +61,7 @@ def test_publishers_at_once_lose_no_entry(tmp_path):
         each.start()
     for each in running:
         each.join()
-    assert sorted(each["name"] for each in read(tmp_path)) == names
+    assert sorted(each["name"] for each in entries(tmp_path)) == names
     assert all((tmp_path / name / "1" / "manifest.json").is_file() for name in names)
     assert not list(tmp_path.rglob("*.partial"))
 
@@ -83,7 +74,7 @@ def test_of_publishers_of_one_version_one_publishes(tmp_path):
     for each in running:
         each.join()
     assert sorted(each.exitcode for each in running) == [0, 7, 7, 7]
-    assert len(read(tmp_path)) == 1 and files(tmp_path / "echo") == {"1/manifest.json"}
+    assert len(entries(tmp_path)) == 1 and files(tmp_path / "echo") == {"1/manifest.json"}
 
 
 def test_what_a_killed_publisher_left_does_not_count(tmp_path):
@@ -92,7 +83,7 @@ def test_what_a_killed_publisher_left_does_not_count(tmp_path):
     (tmp_path / "echo" / "1" / "half").touch()
     (tmp_path / "echo" / ".1.99.partial").mkdir()
     put(tmp_path, "echo")
-    assert files(tmp_path / "echo") == {"1/manifest.json"} and [each["name"] for each in read(tmp_path)] == ["echo"]
+    assert files(tmp_path / "echo") == {"1/manifest.json"} and [each["name"] for each in entries(tmp_path)] == ["echo"]
 
 
 @pytest.mark.parametrize("broken", ["os.replace", "os.fsync"])
@@ -110,7 +101,7 @@ def test_a_disk_that_fails_leaves_the_old_index(broken, tmp_path, monkeypatch):
     assert (tmp_path / "index.json").read_bytes() == before
     assert not list(tmp_path.rglob("*.partial"))
     put(tmp_path, "second")
-    assert len(read(tmp_path)) == 2
+    assert len(entries(tmp_path)) == 2
 
 
 def test_a_writer_waits_for_another_one(tmp_path):

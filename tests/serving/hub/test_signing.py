@@ -1,7 +1,6 @@
 """A signature says whose the files of a version are, and holds for these files alone."""
 
 import hashlib
-import json
 import os
 
 import pytest
@@ -10,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from serving.hub import check_signature, sign
 from serving.runtime.errors import DamagedError
+from tests.serving.hub.echo import entries
 from tests.shared import python
 from tools import cli
 from zoo.hub.validate import validate
@@ -31,7 +31,7 @@ def signed(hub, tmp_path):
     """`(folder, entry, public key)` of a version that was signed on the command line."""
     private, public = write_keys(tmp_path, "key")
     assert cli.main(["hub", "sign", "echo@1", "--key", str(private), "--hub", str(hub)]) == 0
-    (entry,) = json.loads((hub / "index.json").read_text("utf-8"))["models"]
+    (entry,) = entries(hub)
     return hub / "echo" / "1", entry, public
 
 

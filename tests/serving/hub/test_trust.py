@@ -18,6 +18,7 @@ from serving import Runtime
 from serving.hub import sign, sign_index, withdraw
 from tests.hub import tiny
 from tests.hub.server import serving
+from tests.serving.hub import echo
 from tests.serving.hub.test_signing import write_keys
 from tools import cli
 from zoo import hub as hubs
@@ -103,9 +104,8 @@ def test_what_the_owner_signed_is_used(served, capsys):
 
 
 def test_what_nobody_or_another_signed_is_refused(served, tmp_path, capsys):
-    index = read(served)
-    del index["signed"]
-    write(served, index)
+    with echo.changing(served) as index:
+        del index["signed"]
     assert refused("the index of .* is not signed; expected the signature of .*key.pub", capsys=capsys)
     sign_index(served, write_keys(tmp_path, "other")[0])
     assert refused("was changed since it was signed, or another key signed it", capsys=capsys)
@@ -207,9 +207,8 @@ def test_freeze_a_hub_that_is_silent_does_not_keep_an_old_index(home, monkeypatc
 
 def test_what_was_fetched_before_the_key_was_trusted_does_not_count(home, monkeypatch, capsys):
     trusted = trust.KEYS, str(home.parent / "key.pub")
-    index = read(home)
-    del index["signed"]
-    write(home, index)
+    with echo.changing(home) as index:
+        del index["signed"]
     with serving(home) as running:
         monkeypatch.setenv("SEQZOO_HUB", running.address)
         monkeypatch.delenv(trust.KEYS)
@@ -238,9 +237,8 @@ def test_one_of_several_keys_is_enough_and_a_wrong_one_is_told(home, tmp_path, m
 
 
 def test_the_hubs_of_the_installation_need_no_signature(home, monkeypatch):
-    index = read(home)
-    del index["signed"]
-    write(home, index)
+    with echo.changing(home) as index:
+        del index["signed"]
     monkeypatch.setattr("zoo.hub.resolve.places", lambda: [places.Folder(home, own=True)])
     assert hubs.find("echo").entry["version"] == 2
 
