@@ -15,6 +15,8 @@ from serving.export.onnx.graphs import bodies
 from serving.export.onnx.quantize import quantize
 from serving.export.onnx.ranges import observe
 from serving.export.signatures import find, generation
+from tests.models.settings import CASES
+from tests.weights import randomised
 from zoo.attention import MultiHeadAttention
 from zoo.attention.cache import append
 from zoo.core.signatures import Signature, TensorSpec
@@ -40,33 +42,54 @@ def make_model(block):
 OTHERS = [pytest.param(each, marks=pytest.mark.slow) for each in (("pre_norm", 1), ("post_norm", 1), ("macaron", 4))]
 
 
-@pytest.fixture(scope="module", params=[("pre_norm", 4), *OTHERS])
-def generator(request):
-    block, beams = request.param
-    model = make_model(block)
+def generated(model, beams, block=None):
     function = generation(model, beams, STEPS, 0.6)
     signature = find(model.signatures(), "tokens").fix(beams=beams, output_time=STEPS)
     return SimpleNamespace(beams=beams, function=function, graph=convert(function, signature), block=block)
 
 
-def sentences(rows, time):
+@pytest.fixture(scope="module", params=[("pre_norm", 4), *OTHERS])
+def generator(request):
+    block, beams = request.param
+    return generated(make_model(block), beams, block)
+
+
+def sentences(rows, time, vocabulary=61):
     """Ragged; the fourth row is empty."""
     random = np.random.default_rng(rows * time)
     lengths = random.integers(1, time + 1, rows)
     lengths[3:4] = 0
-    return {"token_ids": random.integers(4, 61, (rows, time)).astype("int32"), "lengths": lengths.astype("int32")}
+    token_ids = random.integers(4, vocabulary, (rows, time)).astype("int32")
+    return {"token_ids": token_ids, "lengths": lengths.astype("int32")}
+
+
+def check(generator, inputs):
+    """The graph's tokens and scores are those of Keras."""
+    expected = generator.function(**inputs)
+    ids, lengths, scores = load(generator.graph).run(None, inputs)
+    np.testing.assert_array_equal(ids, expected["output_ids"])
+    np.testing.assert_array_equal(lengths, expected["output_lengths"])
+    np.testing.assert_allclose(scores, expected["scores"], atol=1e-4)
 
 
 @pytest.mark.slow
 @pytest.mark.release(but=1)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_tokens_and_scores_are_those_of_keras(generator, shape):
-    inputs = sentences(*shape)
-    expected = generator.function(**inputs)
-    ids, lengths, scores = load(generator.graph).run(None, inputs)
-    np.testing.assert_array_equal(ids, expected["output_ids"])
-    np.testing.assert_array_equal(lengths, expected["output_lengths"])
-    np.testing.assert_allclose(scores, expected["scores"], atol=1e-4)
+    check(generator, sentences(*shape))
+
+
+@pytest.mark.parametrize("beams", [1, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name",
+    ["with-an-output", *(pytest.param(each, marks=pytest.mark.slow) for each in ("ssru", "t5"))],
+)
+def test_those_of_t5_and_of_a_student_of_marian_too(name, beams):
+    """Biases go into the fused operator."""
+    (case,) = [case for case in CASES if case.name == f"transformer-{name}"]
+    generator = generated(randomised(case.make(), 3), beams)
+    for shape in SHAPES[:3] if name == "with-an-output" else SHAPES:  # it has 11 positions
+        check(generator, sentences(*shape, vocabulary=11))
 
 
 @pytest.mark.slow
