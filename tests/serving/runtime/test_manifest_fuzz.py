@@ -196,14 +196,21 @@ CONTENTS = {
     "a number of 5,000 digits": b'{"name": ' + b"9" * 5000 + b"}",
     "zeros": bytes(1000),
     "two documents": b"{} {}",
+    "little": b'{"name": "a", "version": 1}',
+}
+SAID = {
+    "not JSON": "is damaged: expected JSON",
+    "a list": "the whole document must be an object; received []",
+    "little": "lacks format",
 }
 
 
-@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS.keys())
-def test_what_is_no_manifest_is_refused(tmp_path, content, capsys):
-    store(tmp_path, content)
-    with pytest.raises(DamagedError, match=r"manifest\.json is (damaged|not a sound manifest)"):
+@pytest.mark.parametrize("name", CONTENTS)
+def test_what_is_no_manifest_is_refused(tmp_path, name, capsys):
+    store(tmp_path, CONTENTS[name])
+    with pytest.raises(DamagedError, match=r"manifest\.json is (damaged|not a sound manifest)") as refused:
         read_manifest(tmp_path)
+    assert SAID.get(name, "") in str(refused.value)
     assert cli.main(["run", str(tmp_path), "abc"]) == 1
     assert "manifest.json" in capsys.readouterr().err
 

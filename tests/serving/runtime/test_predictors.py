@@ -1,13 +1,10 @@
 """What an artefact of each kind answers, without TensorFlow, is what the Keras model says."""
 
-import json
-
 import numpy as np
 import pytest
 
 from serving.runtime import Runtime, Sampling
 from tests.serving.conftest import LABELS, MAX_LENGTH, TEXTS
-from tests.shared import python
 from zoo.decoding import beam_search, greedy, sample, uniforms
 
 NASTY = (*TEXTS, "", "  the\u3000cat ", "👩‍👩‍👧 sat e\u0301\u2028日本 mat", "\u200b", "mat " * 40)
@@ -167,15 +164,3 @@ def test_answers_do_not_hang_on_batch_mates(runtimes, kind):
     runtime = runtimes(kind)
     together = [result.answer for result in runtime.run(list(NASTY))]
     assert together == [runtime.run([text])[0].answer for text in NASTY]
-
-
-@pytest.mark.release(but=1)
-@pytest.mark.parametrize("kind", ["continue", "classify", "tag"])
-def test_it_runs_where_tensorflow_is_not_imported(runtimes, artefacts, kind):
-    code = (
-        "import json, sys; from serving.runtime import Runtime;"
-        f"found = Runtime({str(artefacts(kind))!r}).run({list(TEXTS)!r});"
-        "assert not {'tensorflow', 'keras', 'zoo.models', 'onnx'} & set(sys.modules);"
-        "print(json.dumps([result.answer for result in found]))"
-    )
-    assert json.loads(python("-c", code).stdout) == [result.answer for result in runtimes(kind).run(list(TEXTS))]
