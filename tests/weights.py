@@ -1,6 +1,20 @@
-"""Weights for tests: far from zero, so that differences show."""
+"""Layers for tests: with weights far from zero, so that differences show, and of another policy."""
 
+import contextlib
+
+import keras
 import numpy as np
+
+
+@contextlib.contextmanager
+def of_policy(name):
+    """Layers that are made here have this policy of dtypes."""
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(name)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
 
 
 def randomised(layer, seed=5, scale=0.5, but=()):

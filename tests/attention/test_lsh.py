@@ -1,11 +1,10 @@
 """LSH attention: the softmax over what the rounds let a position meet, written out; hashes, masks, steps."""
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from tests.weights import randomised
+from tests.weights import of_policy, randomised
 from zoo.attention import LSHAttention
 from zoo.attention.hashing import hash_vectors, lsh_attention, unit
 from zoo.check.laws import check_causal, length_mask, sequences
@@ -233,10 +232,7 @@ def test_settings_are_checked(settings, message):
 
 def test_mixed_precision_hashes_in_float32():
     """So the buckets of the same projections are those of float32."""
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
+    with of_policy("mixed_bfloat16"):
         layer = made()
-    finally:
-        keras.config.set_dtype_policy("float32")
     assert layer(X).dtype == "bfloat16"
     assert all(each.dtype == "float32" for each in layer.rotations)

@@ -9,7 +9,7 @@ from keras import layers, ops
 from tests import transformer_oracles
 from tests.blocks.cases import make_block
 from tests.shared import python
-from tests.weights import randomised
+from tests.weights import of_policy, randomised
 from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.attention.hashing import hash_vectors
 from zoo.blocks import Macaron, PreNorm
@@ -199,11 +199,8 @@ def test_no_later_position_is_seen():
 @pytest.mark.slow
 def test_mixed_precision_keeps_its_streams_in_float32():
     """A small step on a large stream is not lost, and gradients are those of keeping everything."""
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
+    with of_policy("mixed_bfloat16"):
         stacks = {activations: made(activations, kind="multi_head") for activations in ("plain", "reversible")}
-    finally:
-        keras.config.set_dtype_policy("float32")
     found = {activations: gradients(stack) for activations, stack in stacks.items()}
     assert difference(found["reversible"], found["plain"]) < 5e-3
     for stack in stacks.values():

@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from tests import star_oracles
-from tests.weights import randomised
+from tests.weights import of_policy, randomised
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import StarBlock
 from zoo.check.laws import changed, length_mask, sequences
@@ -88,13 +88,9 @@ def test_mixed_precision_is_near():
     x, outputs = sequences(ROWS, 7, 64, noise=5), []
     exact = make_star_stack(2, 64, 4)
     exact.build(x.shape)
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
+    with of_policy("mixed_bfloat16"):
         mixed = make_star_stack(2, 64, 4)
         mixed.build(x.shape)
-    finally:
-        keras.config.set_dtype_policy(before)
     mixed.set_weights(exact.get_weights())
     for stack in (exact, mixed):
         outputs.append(ops.convert_to_numpy(ops.cast(stack(x, mask=MASK, summary=True), "float32")))

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from keras import ops
 
-from tests.weights import randomised
+from tests.weights import of_policy, randomised
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.check.laws import length_mask, sequences
@@ -194,11 +194,8 @@ def test_initial_values_are_the_papers():
 
 
 def test_mixed_precision_selects_in_float32_and_casts_no_table():
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
+    with of_policy("mixed_bfloat16"):
         layer = made()
-    finally:
-        keras.config.set_dtype_policy("float32")
     assert layer(X).dtype == "bfloat16"
     assert layer.values.dtype == "float32"
     assert layer.select(X)[1].dtype == "float32"

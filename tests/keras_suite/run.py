@@ -12,6 +12,7 @@ from keras.src.testing import TestCase
 
 from tests.all_cases import CASES, VARIATIONS
 from tests.keras_suite.parameters import FIXED, TRAINED
+from tests.weights import of_policy
 from zoo.check.laws import ROWS
 
 TIME = 5
@@ -32,12 +33,8 @@ class Applied(keras.layers.Layer):
     def __init__(self, case, **kwargs):
         super().__init__(**kwargs)
         self.case_name = case
-        before = keras.config.dtype_policy()
-        keras.config.set_dtype_policy(self.dtype_policy)
-        try:
+        with of_policy(self.dtype_policy):
             self.inner = ASKED[case].make()
-        finally:
-            keras.config.set_dtype_policy(before)
 
     def build(self, shapes):
         self.call(arrays(ASKED[self.case_name]))

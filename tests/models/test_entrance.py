@@ -2,14 +2,13 @@
 
 import itertools
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from keras import layers, ops
 
 from tests.models.cases import TARGETS
-from tests.weights import randomised
+from tests.weights import of_policy, randomised
 from zoo.check.laws import lengths, token_ids
 from zoo.check.steps import check_steps
 from zoo.core.masks import ImplicitMasks
@@ -143,12 +142,8 @@ def test_labels_are_read_through_the_same_entrance():
 
 
 def test_mixed_precision_enters_alike():
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
+    with of_policy("mixed_bfloat16"):
         model = randomised(language_model(Normed()), 3, 0.4)
-    finally:
-        keras.config.set_dtype_policy(before)
     whole, _ = model.entrance.read(PROMPTS)
     for place in range(4):
         step = model.entrance.step(PROMPTS[:, place : place + 1], np.full(3, place, "int32"))

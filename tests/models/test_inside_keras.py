@@ -7,6 +7,7 @@ from keras import ops
 
 from tests.models.fitted import MODELS, ROWS, as_batch, data, make, optimizer
 from tests.shared import once_more_on_jax, python
+from tests.weights import of_policy
 from zoo.core.protocols import Weight
 from zoo.training import ChunkedCrossEntropy, RowAdam, SmoothedCrossEntropy, make_steps
 from zoo.training.steps.optimizers import RowGradient
@@ -111,11 +112,8 @@ def test_callbacks_of_keras_and_a_backup(tmp_path):
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision(policy):
     inputs, labels, sample_weights = data("language_model")
-    keras.config.set_dtype_policy(policy)
-    try:
+    with of_policy(policy):
         model, loss = make("language_model")
-    finally:
-        keras.config.set_dtype_policy("float32")
     model.compile(keras.optimizers.Adam(0.02), loss)
     history = model.fit(inputs, labels, sample_weight=sample_weights, epochs=5, verbose=0).history["loss"]
     assert np.isfinite(history).all() and history[-1] < history[0]

@@ -11,6 +11,7 @@ import pytest
 from keras import layers, ops
 
 from tests.shared import python
+from tests.weights import of_policy
 from zoo.core.registry import register
 from zoo.training import SmoothedCrossEntropy, make_steps
 
@@ -51,12 +52,9 @@ def batch(step, rows=4):
 
 def trained(policy):
     """(losses, weights, warnings) of steps of two shapes."""
-    keras.config.set_dtype_policy(policy)
-    try:
+    with of_policy(policy):
         model = Small()
         model(batch(0))
-    finally:
-        keras.config.set_dtype_policy("float32")
     steps = make_steps(model, keras.optimizers.Adam(0.01), SmoothedCrossEntropy())
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
