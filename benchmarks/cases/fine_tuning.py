@@ -36,8 +36,8 @@ def _cell(name, dropout):
         "engines": [*own, peer],
         "pairs": [(each.name, peer.name) for each in own],
         "equal": [names],
-        # The first losses are equal to 1e-6. Then PyTorch also trains the vector of token types, which the import adds to
-        # the positions, and so its losses fall a little faster. With dropout the masks differ, too.
+        # The first losses are equal to 1e-6. Then PyTorch also trains the vector of token types, which the import adds
+        # to the positions, and so its losses fall a little faster. With dropout the masks differ, too.
         "tolerance": 0.01 if dropout == 0 else 0.3,
         "before": BATCHES,  # each shape of a batch is compiled once
         "about": {"dropout": dropout},
