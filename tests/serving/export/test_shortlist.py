@@ -77,7 +77,8 @@ def model(request, tokenizers):
     return make_seq2seq(tokenizers, attention="dot")
 
 
-@pytest.mark.parametrize("name", ["greedy_shortlist", pytest.param("tokens_shortlist", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["greedy_shortlist", "tokens_shortlist"])
 def test_the_graph_searches_as_the_model_does(model, tokenizers, name):
     shortlist, beams = shortlist_of(tokenizers), 1 if name.startswith("greedy") else 3
     found = asked(graph_of(model, shortlist, name))

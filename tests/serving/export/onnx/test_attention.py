@@ -79,11 +79,9 @@ def test_tokens_and_scores_are_those_of_keras(generator, shape):
     check(generator, sentences(*shape))
 
 
-@pytest.mark.parametrize("beams", [1, pytest.param(3, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    "name",
-    ["with-an-output", *(pytest.param(each, marks=pytest.mark.slow) for each in ("ssru", "t5"))],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("name", ["with-an-output", "ssru", "t5"])
 def test_those_of_t5_and_of_a_student_of_marian_too(name, beams):
     """Biases go into the fused operator."""
     (case,) = [case for case in CASES if case.name == f"transformer-{name}"]
