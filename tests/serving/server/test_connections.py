@@ -1,6 +1,7 @@
 """Connections over HTTP end, whatever a caller does or leaves undone."""
 
 import asyncio
+import contextlib
 import socket
 import time
 
@@ -16,6 +17,22 @@ POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n"
 SHORT = 0.1  # seconds in the place of each of the bounds
 
 
+async def answer(send, content=b"ok"):
+    """What an application of ASGI sends."""
+    headers = [(b"content-length", str(len(content)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
+
+
+def everything(caller):
+    """What comes until the connection is closed."""
+    found = b""
+    with contextlib.suppress(ConnectionResetError):
+        while part := caller.recv(1 << 16):
+            found += part
+    return found
+
+
 def served(call, content=b"ok", loop="auto", app=None, seconds=6, visitors=None):
     """What `call(port)`, in a thread, returns, while a server answers `content` to everything and reads no body.
 
@@ -23,9 +40,7 @@ def served(call, content=b"ok", loop="auto", app=None, seconds=6, visitors=None)
     """
 
     async def answering(scope, receive, send):
-        headers = [(b"content-length", str(len(content)).encode())]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": content})
+        await answer(send, content)
 
     async def live():
         config = uvicorn.Config(app or answering, log_config=None, lifespan="off", ws="none", timeout_keep_alive=SHORT)

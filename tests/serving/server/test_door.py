@@ -15,10 +15,10 @@ from serving.server.faults import Fault
 from serving.server.grpc_service import Calls
 from serving.server.messages import pb
 from tests.serving.server import echo
+from tests.serving.server.conftest import SERVICE
 from tools import cli
 
 KEYS = {"alice": "a" * 32, "bob": "b-secret-of-bob-0123"}
-SERVICE = "/inference.GRPCInferenceService/"
 CHECK, WATCH = ("/grpc.health.v1.Health/" + name for name in ("Check", "Watch"))
 
 

@@ -1,5 +1,6 @@
 """What a caller sends before anybody reads it is bounded, and one request is parsed at a time."""
 
+import contextlib
 import socket
 import time
 
@@ -7,7 +8,7 @@ import pytest
 
 from serving.server.heads import HEAD_BYTES, HEADERS
 from tests.serving.server import test_connections
-from tests.serving.server.test_connections import GET, served
+from tests.serving.server.test_connections import GET, answer, everything, served
 
 MANY = 3 << 20  # bytes of what is too large
 CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -48,25 +49,15 @@ async def reading(scope, receive, send):
         if message["type"] == "http.disconnect":
             return
         size, more = size + len(message.get("body", b"")), message.get("more_body")
-    said = b"<%d>" % size
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(said))]})
-    await send({"type": "http.response.body", "body": said})
+    await answer(send, b"<%d>" % size)
 
 
 def answered(port, content):
     """All that comes back to what is sent, until the connection is closed or nothing comes any more."""
-    found = b""
     with socket.create_connection(("127.0.0.1", port), 10) as caller:
-        try:
+        with contextlib.suppress(OSError):  # the server has closed it: its answer may still be there
             caller.sendall(content)
-        except OSError:
-            pass  # the server has closed it: its answer may still be there
-        try:
-            while part := caller.recv(1 << 16):
-                found += part
-        except ConnectionResetError:
-            pass
-    return found
+        return everything(caller)
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
@@ -125,8 +116,7 @@ def test_who_reads_no_answer_is_not_read_either(loop):
 
     async def large(scope, receive, send):
         taken.append(1)
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"100000")]})
-        await send({"type": "http.response.body", "body": bytes(100_000)})
+        await answer(send, bytes(100_000))
 
     def call(port):
         with socket.create_connection(("127.0.0.1", port), 10) as caller:

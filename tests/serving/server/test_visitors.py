@@ -11,7 +11,7 @@ import pytest
 
 from serving.server import connections
 from serving.server.visitors import RESERVE, Visitors
-from tests.serving.server.test_connections import GET, served
+from tests.serving.server.test_connections import GET, answer, everything, served
 
 POST = b"POST /%s HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
 LOOPS = pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
@@ -24,15 +24,6 @@ def bounds(monkeypatch):
 
 def opened(port):
     return socket.create_connection(("127.0.0.1", port), 10)
-
-
-def everything(caller):
-    """What comes until the connection is closed."""
-    found = b""
-    with contextlib.suppress(ConnectionResetError):
-        while part := caller.recv(1 << 16):
-            found += part
-    return found
 
 
 def asked(port, path):
@@ -70,8 +61,7 @@ def test_where_all_are_busy_health_and_metrics_are_answered(loop):
     async def app(scope, receive, send):
         if scope["path"] == "/":
             await asyncio.to_thread(busy.wait, 20)
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
-        await send({"type": "http.response.body", "body": b"ok"})
+        await answer(send)
 
     def call(port):
         with contextlib.ExitStack() as stack:
@@ -134,8 +124,7 @@ async def slowly(scope, receive, send):
     if gone.done():
         LEFT.append(gone.result()["type"])
     gone.cancel()
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
-    await send({"type": "http.response.body", "body": b"ok"})
+    await answer(send)
 
 
 LEFT = []
