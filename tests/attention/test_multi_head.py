@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from keras import ops
 
 from tests import transformer_oracles
@@ -115,24 +114,6 @@ def test_any_mask_at_all(causal):
     explicit.set_weights([*layer.get_weights(), *explicit.get_weights()[8:]])
     for received in (fused, cached, explicit(x, values, training=True, **given)):
         np.testing.assert_allclose(ops.convert_to_numpy(received), expected, atol=1e-5)
-
-
-@pytest.mark.slow(but=6)
-@pytest.mark.parametrize("dropout", [0.0, 0.5])
-@pytest.mark.parametrize("mask", [(0, 1, 1, 1), (0, 0, 1, 0), (1, 0, 0, 1), (0, 0, 0, 0)])
-def test_no_later_position_is_seen_under_a_mask(mask, dropout):
-    """By gradients, in training: where a query sees nothing, no position has any part in its output."""
-    layer, x = made(VALUE, dropout=dropout, seed=1), tf.constant(VALUE[:1, :4])
-    kept = np.array([mask], bool)
-    for position in range(4):
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            outputs = layer(x, value_mask=kept, causal=True, training=True)
-            loss = tf.reduce_sum(outputs[:, position] ** 2)
-        gradient = tape.gradient(loss, x).numpy()
-        assert np.all(np.isfinite(gradient)) and not np.any(gradient[:, position + 1 :])
-        if not any(mask[: position + 1]):
-            assert not np.any(gradient)
 
 
 def test_dropout_is_on_the_weights_in_training_only():

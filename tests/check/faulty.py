@@ -66,25 +66,6 @@ class Trailing(keras.layers.Layer):
         return x + ops.cumsum(x, axis=1) / count[None, :, None]
 
 
-@zoo.register("positions", name="sound_positions")
-class NormBehind(keras.layers.Layer):
-    """Rows are added, and a norm stands behind the sum, as in BART: nothing but `call` says so."""
-
-    traits = Positions(by_place=True, longest=12)
-
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self.norm = keras.layers.LayerNormalization(dtype=self.dtype_policy)
-        self.supports_masking = True
-
-    def build(self, x_shape):
-        self.matrix = self.add_weight(name="matrix", shape=(12, x_shape[-1]))
-        self.norm.build(x_shape)
-
-    def call(self, x, mask=None):
-        return self.norm(x + ops.cast(self.matrix, x.dtype)[: ops.shape(x)[1]])
-
-
 @zoo.register("feedforward", name="faulty_feedforward")
 class Mixing(FeedForward):
     """Each position and the one before it; a step has only one."""

@@ -39,7 +39,7 @@ class Smoothed(layers.Layer):
 
 @right("positions")
 class NormBehind(layers.Layer):
-    """Rows are added, and a norm stands behind the sum."""
+    """Rows are added, and a norm stands behind the sum, as in BART: nothing but `call` says so."""
 
     traits = Positions(by_place=True, longest=80)
 

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.check.right import Attending, Watching
+from tests.check.right import Attending, NormBehind, Watching
 from tests.house_rules import ROOT
 from tests.registered import registered
 from tests.shared import python
@@ -61,9 +61,9 @@ def test_steps_are_compared_for_every_slot_of_a_model_that_writes(faulty, name, 
 
 
 @pytest.mark.slow
-def test_what_may_stand_in_a_model_that_writes_steps_as_it_reads(faulty):
+def test_what_may_stand_in_a_model_that_writes_steps_as_it_reads():
     sound = [
-        Subject(faulty.NormBehind, "positions", {}),
+        Subject(NormBehind, "positions", {}),
         Subject(LearnedPositions, "positions", {"max_positions": 8}),
         Subject(ProductKeyMemory, "feedforward", {"num_keys": 4, "k": 2, "query_dim": 4}),
         Subject(PreNorm, "block", {}),

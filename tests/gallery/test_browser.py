@@ -4,11 +4,8 @@ import contextlib
 import json
 import shutil
 import sys
-from pathlib import Path
 
-import numpy as np
 import pytest
-from onnx import TensorProto
 
 from benchmarks.harness import browser as driver
 from serving.gallery import write
@@ -94,26 +91,6 @@ def test_a_changed_file_is_refused(opened, gallery, tmp_path):
     assert "model.int8.onnx cannot be read, or is not the file that belongs here" in said
 
 
-def pairs(folder):
-    """An artefact of pairs: the label is that of the difference of their lengths, modulo 3."""
-    fake_artefact.write(folder, "classify")
-    sides = ("first", "second")
-    inputs = [(f"{side}_ids", TensorProto.INT32, "batch", f"{side}_time") for side in sides]
-    graph = fake_artefact.graph(
-        [
-            ("Sub", ["first_lengths", "second_lengths"], ["difference"], {}),
-            ("Mod", ["difference", "count"], ["label"], {}),
-            ("OneHot", ["label", "count", "values"], ["probabilities"], {}),
-        ],
-        [*inputs, *((f"{side}_lengths", TensorProto.INT32, "batch") for side in sides)],
-        [("probabilities", TensorProto.FLOAT, "batch", 3)],
-        {"count": np.array(3, "int32"), "values": np.array([0, 1], "float32")},
-    ).SerializeToString()
-    (folder / "model.onnx").write_bytes(graph)
-    keys = {"name": "pairs", "kind": "compare", "graphs": {"compare": "model.onnx"}, "max_input": 12}
-    return str(fake_artefact.change(folder, **keys))
-
-
 def test_a_number_for_a_text(opened, tmp_path):
     folder = str(fake_artefact.write(tmp_path / "echo" / "1", "rate"))
     asked = ["ab", "", "abcde 日本", "a" * 2000]
@@ -133,8 +110,8 @@ USUAL_PAIRS = {"texts": 9, "familiarity": -2.5, "pieces": 5, "confidence": 1.1}
 
 @pytest.mark.parametrize("usual", [None, USUAL_PAIRS])
 def test_pairs_of_texts(usual, opened, tmp_path):
-    folder = pairs(tmp_path / "pairs" / "1")
-    fake_artefact.change(Path(folder), **({"usual": usual} if usual else {}))
+    folder = fake_artefact.write(tmp_path / "pairs" / "1", "compare")
+    folder = str(fake_artefact.change(folder, name="pairs", max_input=12, **({"usual": usual} if usual else {})))
     asked = [
         "ab\tcde",
         "\t",

@@ -4,7 +4,7 @@
 empty: length 0, score -1e9. The attention of step j is half on source position j (a counter in the state) and half on
 the positions that hold the id written last. A sample is the source, too, and its score minus the sum of all that came
 with it. "continue": the prompt comes again, however long. "classify": the label is that of the length, modulo 3.
-"compare": the label is that of the sum of both lengths, modulo 3.
+"compare": the label is that of the length of the first text less that of the second, modulo 3.
 "tag": the label is that of the token's id, modulo 3. "embed": the vector is 1 at the length, modulo 3.
 "rate": half the length.
 
@@ -126,7 +126,7 @@ def labels(of, name="probabilities"):
 
 
 def pairs():
-    """One-hot probabilities of the sum of both lengths."""
+    """One-hot probabilities of the difference of both lengths."""
     inputs = [
         value
         for side in ("first", "second")
@@ -137,8 +137,8 @@ def pairs():
     ]
     return graph(
         [
-            ("Add", ["first_lengths", "second_lengths"], ["sum"], {}),
-            ("Mod", ["sum", "count"], ["label"], {}),
+            ("Sub", ["first_lengths", "second_lengths"], ["difference"], {}),
+            ("Mod", ["difference", "count"], ["label"], {}),
             ("OneHot", ["label", "count", "values"], ["probabilities"], {}),
         ],
         inputs,

@@ -39,11 +39,11 @@ def test_a_pair_has_parity_and_answers_on_onnx_runtime(tokenizers, tmp_path):
 
 
 def test_a_bad_pair_costs_itself_alone(tmp_path, monkeypatch):
-    """The graph's label is the sum of both lengths, modulo 3; a text has a piece before its first one, and EOS."""
+    """The label is the difference of both lengths, modulo 3; a text has a piece before its first one, and EOS."""
     fake_artefact.change(fake_artefact.write(tmp_path, "compare"), max_input=8)
     run, asked = Loaded.run, []
     monkeypatch.setattr(Loaded, "run", lambda self, graph, inputs: asked.append(inputs) or run(self, graph, inputs))
-    good = {"a\tb": 6, "abc\t": 6, "\tab": 5, "abcde\tabcde": 14}
+    good = {"a\tb": 0, "abc\t": 4, "\tabc": -4, "abcde\tabcde": 0}
     bad = {
         "no tab": "one TAB between them; received 0 TABs",
         "a\tb\tc": "received 2 TABs",
