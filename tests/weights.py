@@ -2,13 +2,14 @@
 
 import contextlib
 
-import keras
 import numpy as np
 
 
 @contextlib.contextmanager
 def of_policy(name):
     """Layers that are made here have this policy of dtypes."""
+    import keras
+
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(name)
     try:
