@@ -41,7 +41,7 @@ EPILOG = """examples:
   seqzoo run ENCODER --file lines.txt --out vectors.npy
 
 A translator of known languages runs each sentence of a text by itself, for it has learnt from sentences; line breaks,
-list marks, tags and addresses between them stay. --sentences off gives it the text as it is.
+list marks, tags, tables, addresses and code between them stay. --sentences off gives it the text as it is.
 
 Without texts and without --file, lines are read from standard input.
 Each input line gives one output line: the output of a translator, the continuation of a prompt by a language model, the

@@ -2,8 +2,8 @@
 
 The borders follow the rule of Unicode's Standard Annex 29 (a terminator, closing marks, a space, and no small letter
 behind it), with what the annex leaves to each language: abbreviations, initials and ordinal numbers end no sentence.
-Lines, mark-up and whatever holds no letter are borders, and stay as they are. Nothing is lost: the parts joined are the
-text. The time is linear in the length of the text, whatever it holds.
+Lines, mark-up, code and whatever holds no letter are borders, and stay as they are. Nothing is lost: the parts joined
+are the text. The time is linear in the length of the text, whatever it holds.
 """
 
 import itertools
@@ -14,7 +14,10 @@ from serving.kinds.generate import Hypothesis, Result
 
 # White space is looked at once, from its beginning.
 LINES = re.compile(r"((?<!\s)\s*(?:\r\n|[\n\r\v\f\x85\u2028\u2029])\s*)")
-MARKUP = re.compile(r"(<[/!?]?[A-Za-z][^<>\n]{0,999}>|&#?\w{1,31};|https?://[^\s<>]{1,2000}|[*_`~]{2,}|`)")
+MARKUP = re.compile(
+    r"(<[/!?]?[A-Za-z][^<>\n]{0,999}>|&#?\w{1,31};|https?://[^\s<>]{1,2000}|`[^`\n]{1,1000}`|[*_`~]{2,}|[`|])"
+)
+FENCE = re.compile(r"\s*(?:```|~~~)")  # a line that begins or ends a block of code
 LIST_MARK = re.compile(r"\s*(?:#{1,6}|>+|[-*+•–]|\d{1,3}(?P<dot>[.)])|[A-Za-z][)])\s+")
 STOPS = ".!?…‼⁇⁈⁉؟۔܀։჻।॥၊။።፧፨‽"
 WIDE_STOPS = "。！？｡．"
@@ -28,6 +31,7 @@ _BORDER = re.compile(  # a run of stops is looked at once, from its beginning
     rf"|[{STOPS}]+(?:[ \u00a0\u202f]?»)?[{CLOSES}]*\s+(?=\S)"
     rf"|[!?]+(?=[{HAN_AND_KANA}]))"
 )
+_SURROGATE = re.compile("[\ud800-\udfff]")  # a byte that is not UTF-8
 _WORD = re.compile(r"[\w.&'’-]{1,40}\Z")
 
 ORDINALS = {"cs", "da", "de", "et", "fi", "hr", "hu", "is", "lv", "nb", "nn", "no", "pl", "sk", "sl", "sr", "tr"}
@@ -77,8 +81,11 @@ def parts_of(text, language=""):
     Returns:
         A list of `Part`; sentences have at least one letter, and no white space at their ends.
     """
-    pieces = [piece for line in LINES.split(text) for piece in _split_line(line, _language_code(language))]
-    parts = []
+    pieces, parts, is_code = [], [], False
+    for line in LINES.split(text):
+        is_fence = FENCE.match(line) is not None
+        pieces += [(line, False)] if is_code or is_fence else _split_line(line, _language_code(language))
+        is_code ^= is_fence
     for is_sentence, group in itertools.groupby(pieces, lambda piece: piece[1]):
         texts = [piece[0] for piece in group]
         parts += [Part(each, True) for each in texts] if is_sentence else [Part("".join(texts), False)]
@@ -86,7 +93,8 @@ def parts_of(text, language=""):
 
 
 class Sentences:
-    """Texts whose sentences are run by themselves. A text that is one sentence, or holds none, is run as it is.
+    """Texts whose sentences are run by themselves. A text is run as it is if it is one sentence, blank, or not UTF-8;
+    another one that holds no sentence stays as it is.
 
     Args:
         texts: a list.
@@ -99,7 +107,10 @@ class Sentences:
     def __init__(self, texts, language=""):
         self._texts, self._parts = texts, [parts_of(text, language) for text in texts]
         own = [[part.text for part in parts if part.is_sentence] for parts in self._parts]
-        whole = [len(parts) == 1 or not sentences for parts, sentences in zip(self._parts, own, strict=True)]
+        whole = [
+            sentences == [text] or not text.strip() or not text.isascii() and _SURROGATE.search(text)
+            for text, sentences in zip(texts, own, strict=True)
+        ]
         self._runs = [[text] if alone else cut for text, alone, cut in zip(texts, whole, own, strict=True)]
         self.sentences = [sentence for sentences in self._runs for sentence in sentences]
 

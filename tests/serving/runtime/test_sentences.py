@@ -44,6 +44,23 @@ def test_lines_and_markup_stay_as_they_are():
     assert kept == "# S\r\n\r\n- <b>S</b> S  S\nS http://a.b/?x=1.\n\n> S &amp; S\n--\n"
 
 
+def test_cells_of_a_table_are_read_each_by_itself():
+    text = "| Tier | Alter |\n|------|---:|\n| Der Hund | 3 |\n"
+    assert sentences(text, "de") == ["Tier", "Alter", "Der Hund"]
+    kept = "".join("S" if part.is_sentence else part.text for part in parts_of(text, "de"))
+    assert kept == "| S | S |\n|------|---:|\n| S | 3 |\n"
+
+
+def test_code_stays_as_it_is():
+    text = "Mit `pip install zoo` geht es.\n\n```python\nx = input()\nif x:\n    y()\n```\nFertig, ``` ist es nicht.\n"
+    assert sentences(text, "de") == ["Mit", "geht es.", "Fertig,", "ist es nicht."]
+    kept = "".join("S" if part.is_sentence else part.text for part in parts_of(text, "de"))
+    assert kept == text.replace("Mit", "S").replace("geht es.", "S").replace("Fertig,", "S").replace(
+        "ist es nicht.", "S"
+    )
+    assert sentences("Gut.\n  ~~~\nja = 1\n", "de") == ["Gut."], "a block without an end is code to the end"
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "123. 456!", "?!", "<br/>", "..."])
 def test_what_holds_no_letter_is_no_sentence(text):
     assert not sentences(text) and "".join(part.text for part in parts_of(text)) == text
@@ -51,7 +68,21 @@ def test_what_holds_no_letter_is_no_sentence(text):
 
 def test_nothing_is_lost_of_any_text():
     draw = random.Random(5)
-    pieces = [*".!?。 \n\t\r<>&;*_`\"'„“()1a", "Ab", "z.B.", "Dr.", "</p>", "http://x", "我", "\u2028", "é", "…"]
+    pieces = [
+        *".!?。 \n\t\r<>&;*_`\"'„“()1a",
+        "Ab",
+        "z.B.",
+        "Dr.",
+        "</p>",
+        "|",
+        "```",
+        "\n```",
+        "http://x",
+        "我",
+        "\u2028",
+        "é",
+        "…",
+    ]
     for _ in range(500):
         text = "".join(draw.choices(pieces, k=draw.randint(0, 40)))
         for language in ("", "de", "zh"):
@@ -62,7 +93,29 @@ def test_nothing_is_lost_of_any_text():
 
 
 @pytest.mark.parametrize(
-    "piece", [".", "a.", "<", "<a", "&", " \n", "* ", '."', "1. ", "_", '"', ". ", "。", "a. ", "!a", " "]
+    "piece",
+    [
+        ".",
+        "a.",
+        "<",
+        "<a",
+        "&",
+        " \n",
+        "* ",
+        '."',
+        "1. ",
+        "_",
+        '"',
+        ". ",
+        "。",
+        "a. ",
+        "!a",
+        " ",
+        "`",
+        "`a",
+        "|",
+        "```\n",
+    ],
 )
 def test_time_grows_with_the_length(piece):
     """Counted in steps and not in seconds: twice the text has at most twice the parts, and 200,000 marks end at all."""
@@ -97,10 +150,26 @@ def test_answers_of_sentences_are_joined_as_the_text_was():
     assert [each.text for each in found[:5]] == [
         "- ONE. TWO!\n\n3.\n<i>FOUR</i>", "ALONE.", "", "12", "ALL WELL. SO ODD. NOT SO ODD.",
     ]  # fmt: skip
-    assert [each.score for each in found[:5]] == [3.0, 1.0, 1.0, 1.0, 3.0] and len(found[1].hypotheses) == 2
+    assert [each.score for each in found[:5]] == [3.0, 1.0, 1.0, 0.0, 3.0] and len(found[1].hypotheses) == 2
     assert found[4].warning == "sentence 2: unknown pieces; sentence 3: unknown pieces"
     assert found[5].error == "sentence 2: too long" and found[5].text == ""
     assert found[0].hypotheses == (Hypothesis(found[0].text, 3.0),)
+
+
+@pytest.mark.parametrize("text", ["<ul>", "| --- |", "12.5.2021", "😀", "```"])
+def test_a_text_without_a_letter_stays_as_it_is(text):
+    """As it does between sentences; a blank text is asked for its blank answer."""
+    cut = Sentences([text, " "])
+    kept, blank = cut.join(louder(cut.sentences))
+    assert (
+        cut.sentences == [" "] and (kept.text, kept.score, kept.confidence) == (text, 0.0, None) and blank.text == " "
+    )
+
+
+@pytest.mark.parametrize("text", ["\udcff", "Fine.\n12 \udcff"])
+def test_a_text_that_is_not_utf_8_is_asked_as_it_is(text):
+    """So it is refused whole, wherever its byte stands."""
+    assert Sentences([text]).sentences == [text]
 
 
 def test_all_sentences_are_asked_together():

@@ -53,6 +53,7 @@ def test_sentences_of_a_text_are_run_by_themselves(server, runtimes):
         "sentence 2"
     )
     body = {"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a"]}]}
+    assert server.infer("generate", "<ul>", sentences=True)["output_text"] == ["<ul>"]
     wrong = {"parameters": {"sentences": True, "n_best": 2}}
     assert "has one answer" in server.ask("POST", "/v2/models/generate/infer", body | wrong)[2]["error"]
     only = server.ask("POST", "/v2/models/continue/infer", body | {"parameters": {"sentences": True}})[2]["error"]
