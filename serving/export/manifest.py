@@ -167,9 +167,10 @@ onnxruntime-extensions: of {report["texts"]} texts, odd ones among them, all hav
 def _usual(usual):
     if not usual:
         return "## Doubt\nToo few texts validated the model to tell what is unlike them, or an unsure answer.\n\n"
+    answer = "an answer of which the\nmodel is less sure than of 98.5 % of theirs"
+    answer = "a rating beyond\nall of theirs" if "ratings" in usual else answer
     return f"""## Doubt
-A text that is unlike the {usual["texts"]:,} texts that validated the model has a warning; so has an answer of which the
-model is less sure than of 98.5 % of theirs.
+A text that is unlike the {usual["texts"]:,} texts that validated the model has a warning; so has {answer}.
 
 """
 

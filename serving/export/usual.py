@@ -2,6 +2,7 @@
 
 import re
 
+from serving.kinds.rate import Rating
 from serving.runtime import Runtime
 from serving.runtime.loaded import Loaded
 from serving.runtime.reading import is_answered
@@ -36,7 +37,8 @@ def measure(directory, texts, large=False):
         spread(texts, LARGE if large else ANSWERED), **cut
     )
     confidences = [each.confidence for each in answers if each.confidence is not None and not each.error]
-    return bounds(familiarities, pieces, confidences)
+    ratings = [each.rating for each in answers if isinstance(each, Rating) and each.rating is not None]
+    return bounds(familiarities, pieces, confidences) | ({"ratings": [min(ratings), max(ratings)]} if ratings else {})
 
 
 def beginnings(texts):

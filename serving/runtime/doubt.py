@@ -42,6 +42,12 @@ def unsure_warning(confidence, share):
     return f"the model is unsure: its confidence is {confidence:.2f}, lower than in {_of_validation(share)}"
 
 
+def beyond_warning(rating, low, high):
+    """The warning about a rating that is lower or higher than all of the validation's."""
+    rating, low, high = (f"{float(f'{each:.4g}'):g}" for each in (rating, low, high))
+    return f"the rating is {rating}, beyond the {low} to {high} of the validation"
+
+
 def confidence_error(confidence, least):
     """The error about an answer of less confidence than the caller asks for."""
     return f"the model is not sure enough: its confidence is {confidence:g}, and at least {least:g} is asked for"

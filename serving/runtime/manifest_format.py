@@ -105,6 +105,7 @@ class Usual(TypedDict):
     spread: NotRequired[FINITE]
     pieces: NotRequired[whole()]
     confidence: NotRequired[FINITE]
+    ratings: NotRequired[Annotated[list[FINITE], Meta(min_length=2, max_length=2, description="two finite numbers")]]
 
 
 class Step(TypedDict):

@@ -18,7 +18,7 @@ from serving.runtime.reading import as_list
 from serving.runtime.rows import row_signatures, run_rows
 from serving.runtime.sampling import Mode, Samplings
 from serving.runtime.sentences import Sentences
-from serving.runtime.usual import warn_unsure
+from serving.runtime.usual import warn_answer
 from serving.runtime.writing import Continuer, Writer
 
 
@@ -142,7 +142,7 @@ class Runtime:
                 raise ValueError(f"expected one Sampling for each of {len(texts)} texts; received {len(each)}.")
             options["sampling"] = Samplings(tuple(each))
         results, usual = self._predictor.run(texts, **options), self.manifest.get("usual")
-        return [warn_unsure(result, usual) for result in results] if usual and each is None else results
+        return [warn_answer(result, usual) for result in results] if usual and each is None else results
 
     def _run_above(self, least, texts, options):
         """The results, but an error in the place of answers of a lower confidence than `least`."""

@@ -8,6 +8,7 @@ The manifest has these bounds under `usual`, which an export measures (`serving.
                   few pieces varies more than that of many, and "Yes." is no unusual text
     pieces        the number of them in the longest text
     confidence    of an answer
+    ratings       the lowest and the highest rating of a model that rates
 
 Of the validation's texts, a share of `SHARE` has a familiarity below both, and a share of `SHARE` a lower confidence.
 Without a spread `familiarity` is the bound of texts of any length. Texts of fewer than `FEWEST`
@@ -18,6 +19,7 @@ import math
 import statistics
 from dataclasses import replace
 
+from serving.kinds.rate import Rating
 from serving.runtime import doubt
 from serving.runtime.reading import is_blank
 
@@ -49,12 +51,17 @@ def warn_unusual(reading, usual, log_probabilities):
     return replace(reading, warning=doubt.join(reading.warning, warning)) if warning else reading
 
 
-def warn_unsure(result, usual):
-    """The result, with a warning if the model is less sure of it than of nearly all answers to the validation."""
+def warn_answer(result, usual):
+    """The result, with a warning if the model is less sure of it than of nearly all answers to the validation, or if it
+    is a rating beyond all of theirs."""
     least, confidence = usual.get("confidence"), result.confidence
-    if result.error or least is None or confidence is None or confidence >= least:
+    unsure = None not in (least, confidence) and confidence < least and doubt.unsure_warning(confidence, 1 - SHARE)
+    rating = result.rating if isinstance(result, Rating) and "ratings" in usual else None
+    low, high = usual.get("ratings", (None, None))
+    beyond = rating is not None and not low <= rating <= high and doubt.beyond_warning(rating, low, high)
+    if result.error or not (unsure or beyond):
         return result
-    return replace(result, warning=doubt.join(result.warning, doubt.unsure_warning(confidence, 1 - SHARE)))
+    return replace(result, warning=doubt.join(result.warning, unsure, beyond))
 
 
 def deviation(familiarity, pieces, mean):

@@ -2,7 +2,7 @@
 // as JSON.
 
 import { readFileSync } from "node:fs";
-import { unsureWarning, warnUnusual } from "./engine/doubt.js";
+import { beyondWarning, unsureWarning, warnUnusual } from "./engine/doubt.js";
 import { Bound } from "./engine/reading.js";
 import { words } from "./engine/text.js";
 import { Tokenizer } from "./engine/tokenizer.js";
@@ -25,6 +25,7 @@ const { usual, confidences, rules } = asked, bound = new Bound(), encode = (text
 found.common = tokenizer.common;
 found.noticed = asked.texts.map((text) => warnUnusual(bound.read(text, encode, tokenizer), usual, tokenizer.common).warning);
 found.unsure = confidences.map((confidence) => unsureWarning(confidence, usual));
+found.beyond = asked.ratings.map((rating) => beyondWarning(rating, usual));
 found.cut = rules.map((steps) => {
   const compiled = steps.map(([pattern, becomes]) => [new RegExp(pattern, "gu"), becomes]);
   return asked.texts.map((text) => words(text, compiled));

@@ -11,6 +11,7 @@ import pytest
 
 from serving.gallery import vendored
 from serving.gallery.writing import _convert_to_javascript
+from serving.kinds.rate import Rating
 from serving.runtime import doubt, usual
 from serving.runtime.reading import Bound
 from tests.serving.export.test_graph_kinds import made
@@ -42,7 +43,8 @@ def page(tmp_path_factory):
 
 def answered(page, asked):
     """What the page's scripts answer."""
-    given = json.dumps({"rows": [], "words": [], "bounds": [], "rules": [], "confidences": [], "usual": None} | asked)
+    lists = ("rows", "words", "bounds", "rules", "confidences", "ratings")
+    given = json.dumps(dict.fromkeys(lists, []) | {"usual": None} | asked)
     done = subprocess.run([NODE, page / "pieces.mjs"], input=given, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -92,9 +94,11 @@ def test_notices_say_what_those_of_python_say(page, kind):
     texts = [text for text in [*SENTENCES, *mixed(100, 5), *TEXTS] if text != "\ud83d"]
     readings = Bound().read(texts, tokenizer.encode, tokenizer.around)
     scores = [each for each in (usual.familiarity(one, tokenizer.log_probabilities) for one in readings) if each]
-    bounds = {"familiarity": float(np.median(scores)), "spread": 0.3, "pieces": 12, "confidence": 0.37}
+    bounds = {"familiarity": float(np.median(scores)), "spread": 0.3, "pieces": 12}
+    bounds |= {"confidence": 0.37, "ratings": [1, 2.5]}
     asked = {"model": base64.b64encode(tokenizer.model_bytes).decode(), "texts": texts, "usual": bounds}
-    found = answered(page, asked | {"confidences": [0.2, 0.37, 1.0, None]})
+    ratings = [0.99, 1, 2.5, 12.34567, None]
+    found = answered(page, asked | {"confidences": [0.2, 0.37, 1.0, None], "ratings": ratings})
     np.testing.assert_allclose(found["common"], tokenizer.log_probabilities, rtol=1e-12)
     expected = [usual.warn_unusual(each, bounds, tokenizer.log_probabilities).warning for each in readings]
     assert found["noticed"] == expected
@@ -102,6 +106,7 @@ def test_notices_say_what_those_of_python_say(page, kind):
         " 12 of" in (each or "") for each in expected
     )
     assert found["unsure"] == [doubt.unsure_warning(0.2, 1 - usual.SHARE), None, None, None]
+    assert found["beyond"] == [usual.warn_answer(Rating(each), bounds).warning for each in ratings]
 
 
 @pytest.mark.parametrize("kind", KINDS)

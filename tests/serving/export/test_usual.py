@@ -9,6 +9,7 @@ from serving.export.settings import Settings
 from serving.export.usual import measure, spread
 from serving.runtime import Runtime
 from serving.runtime.manifest_format import checked
+from tests.serving import fake_artefact
 from tests.serving.conftest import settings_of, sides
 
 pytestmark = pytest.mark.slow
@@ -51,6 +52,12 @@ def test_the_bounds_are_those_of_the_validation(kind, models, tokenizers, tmp_pa
     assert unsure <= 0.02 * len(texts)
     assert "has a warning; so has an answer of which" in (folder / "card.md").read_text()
     assert Settings.of(checked(manifest)).usual == usual
+
+
+def test_the_bounds_of_ratings_are_those_of_the_answers(tmp_path):
+    """The artefact rates a text by half its number of tokens: its letters and two around them."""
+    found = measure(fake_artefact.write(tmp_path / "a", "rate"), ["abc", "a", " ", "abcdef", "ab"])
+    assert found["ratings"] == [1.5, 4.0] and "confidence" not in found
 
 
 def test_prompts_begin_as_lines_do(artefacts, tokenizers):

@@ -96,6 +96,16 @@ def test_an_unsure_answer_has_a_warning_and_may_be_left_out(tmp_path, capsys):
     assert captured.out == f"\n{texts[1]}\n" and "is not sure enough" in captured.err
 
 
+def test_a_rating_beyond_those_of_the_validation_has_a_warning(tmp_path):
+    """The artefact rates a text by half its number of tokens: its letters and two around them."""
+    runtime = Runtime(written(tmp_path / "a", "rate", familiarity=-1e9, ratings=[2, 3.0]))
+    results = runtime.run(["a", "ab", "abcd", "abcde", " "])
+    assert [each.rating for each in results] == [1.5, 2.0, 3.0, 3.5, None]
+    said = [each.warning for each in results]
+    low, high = (f"the rating is {each}, beyond the 2 to 3 of the validation" for each in (1.5, 3.5))
+    assert said == [low, None, None, high, None]
+
+
 @pytest.mark.parametrize(("kind", "least", "message"), [
     ("embed", 0.5, "whose answers have no confidence. Leave min_confidence"),
     ("continue", 0.5, "whose answers have no confidence"),

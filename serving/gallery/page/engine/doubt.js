@@ -31,6 +31,14 @@ export function unsureWarning(confidence, usual) {
   return `the model is unsure: its confidence is ${confidence.toFixed(2)}, lower than in ${NEARLY_ALL}`;
 }
 
+/** The warning about a rating that is lower or higher than all of the validation's; null of others. */
+export function beyondWarning(rating, usual) {
+  if (rating === null || !usual?.ratings) return null;
+  const [low, high] = usual.ratings, shown = (number) => Number(number.toPrecision(4));
+  if (low <= rating && rating <= high) return null;
+  return `the rating is ${shown(rating)}, beyond the ${shown(low)} to ${shown(high)} of the validation`;
+}
+
 /** The reading with the warnings about its answer: the ids `written`, `most` of them at most, or null. */
 export function addDoubts(reading, written, most = null) {
   const size = circleSize(written);

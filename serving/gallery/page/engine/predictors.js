@@ -2,7 +2,7 @@
 // {ids, text, source, error, warning}, and of what is particular to the kind. `text` is the answer of `seqzoo run`;
 // `ids` are what it was made of: the ids that were written, the index of the label, or the index of each word's tag.
 
-import { addDoubts, joinWarnings, unsureWarning, warnUnusual } from "./doubt.js";
+import { addDoubts, beyondWarning, joinWarnings, unsureWarning, warnUnusual } from "./doubt.js";
 import { likeliest, transitions } from "./transitions.js";
 import { padded } from "./graphs.js";
 import { uniforms } from "./random.js";
@@ -27,8 +27,9 @@ class Predictor {
     return warnUnusual(reading, this.manifest.usual, this.source.common);
   }
 
-  remarks({ ids: source, error, warning }, confidence = null) {
-    return { source, error, warning: joinWarnings(warning, unsureWarning(confidence, this.manifest.usual)) };
+  remarks({ ids: source, error, warning }, confidence = null, rating = null) {
+    const { usual } = this.manifest;
+    return { source, error, warning: joinWarnings(warning, unsureWarning(confidence, usual), beyondWarning(rating, usual)) };
   }
 }
 
@@ -140,7 +141,7 @@ export class Classify extends Predictor {
   /** The answer to what was read, and what is to be remarked of both. */
   makeAnswer(numbers, remarked) {
     const answer = this.label(numbers);
-    return { ...answer, ...this.remarks(remarked, answer.probability ?? null) };
+    return { ...answer, ...this.remarks(remarked, answer.probability ?? null, answer.rating ?? null) };
   }
 
   /** The label, and all labels with their probabilities, the most probable first. */
