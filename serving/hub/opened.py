@@ -23,8 +23,7 @@ def open_model(name, hub=None):
     """
     if hub is None:
         published = zoo.hub.find(*hub_index.split(name))
-        entry = published.entry
-        return entry, zoo.hub.fetch(hub_index.title(entry), files=sorted(entry["files"]))
+        return published.entry, zoo.hub.fetch_files(published, sorted(published.entry["files"]))
     model, version = hub_index.split(name)
     entries = read_entries(Folder(hub))
     entry = hub_index.choose(entries, model, version)

@@ -70,7 +70,7 @@ def test_other_packages_are_left_alone(tmp_path, monkeypatch):
     assert installed_hubs() == []
 
 
-def test_a_changed_or_withdrawn_model_is_not_packaged(hub, tmp_path, capsys):
+def test_a_changed_or_withdrawn_model_is_not_packaged(hub, tmp_path, monkeypatch, capsys, caplog):
     words = ["hub", "package", "echo@1", "--hub", str(hub), "--out", str(tmp_path / "wheels")]
     (hub / "echo" / "1" / "card.md").write_bytes(b"x" * (hub / "echo" / "1" / "card.md").stat().st_size)
     assert cli.main(words) == 1
@@ -78,4 +78,8 @@ def test_a_changed_or_withdrawn_model_is_not_packaged(hub, tmp_path, capsys):
     assert cli.main(["hub", "withdraw", "echo@1", "--reason", "Wrong.", "--hub", str(hub)]) == 0
     assert cli.main(words) == 2
     assert "was withdrawn: Wrong. It is not packaged" in capsys.readouterr().err
+    monkeypatch.setenv("SEQZOO_HUB", str(hub))
+    monkeypatch.setenv("SEQZOO_CACHE", str(tmp_path / "cache"))
+    assert cli.main([*words[:3], *words[5:]]) == 1  # its card was changed above
+    assert [each.getMessage() for each in caplog.records] == ["echo@1 was withdrawn: Wrong."]
     assert not list((tmp_path).rglob("*.whl*"))
