@@ -62,12 +62,17 @@ class Pages:
         }
         for at in ("{name}", "{name}/versions/{version}"):
             pages |= {
+                f"/v2/models/{at}/infer": self.answers,  # a POST never comes here
+                f"/v1/models/{at}:predict": self.answers,
                 f"/v2/models/{at}/ready": self.model_ready,
                 f"/v2/models/{at}": self.model,
                 f"/v1/models/{at}/metadata": self.signatures,
                 f"/v1/models/{at}": self.status,
             }
         return [Route(path, page, methods=["GET"]) for path, page in pages.items()]
+
+    async def answers(self, request):
+        raise HTTPException(405, headers={"Allow": "POST"})
 
     async def server(self, request):
         return _respond({"name": "seqzoo", "version": self.version, "extensions": v2.EXTENSIONS})
@@ -112,6 +117,8 @@ async def _answer_fault(request, fault):
 
 
 async def _answer_missing(request, error):
-    path, method = describe(request.url.path), request.method
-    sentence = f"there is nothing at {path}." if error.status_code == 404 else f"{path} does not answer {method[:20]}."
-    return Response(orjson.dumps({"error": sentence}), error.status_code, dict(error.headers or {}), JSON)
+    path, method, headers = describe(request.url.path), request.method, dict(error.headers or {})
+    others = f", but {headers['Allow']}" if headers.get("Allow") else ""
+    missing = error.status_code == 404
+    sentence = f"there is nothing at {path}." if missing else f"{path} does not answer {method[:20]}{others}."
+    return Response(orjson.dumps({"error": sentence}), error.status_code, headers, JSON)

@@ -85,6 +85,14 @@ def test_wrong_requests(server, path, body, status, message):
     assert found == status and message in value["error"]
 
 
+@pytest.mark.parametrize("path", [INFER, PREDICT, "/v2/models/a/versions/1/infer", "/v1/models/a/versions/1:predict"])
+def test_a_question_without_a_body_is_told_that_it_must_be_sent(server, path):
+    """As `curl` asks without `-d`: such a path is no name of a model."""
+    status, headers, value = server.ask("GET", path)
+    assert (status, headers["allow"]) == (405, "POST")
+    assert value["error"] == f"'{path}' does not answer GET, but POST."
+
+
 @pytest.mark.parametrize(("headers", "status"), [({}, 413), ({"Content-Encoding": "br"}, 415)], ids=["large", "br"])
 def test_who_sends_all_of_a_body_that_is_refused_is_told_why(server, headers, status):
     """A connection that is closed on bytes that nobody has read is reset, and the answer is lost."""
