@@ -16,6 +16,7 @@ from zoo.data.formats.names import by_names, is_name
 from zoo.data.formats.opening import first_lines, inner_suffix, lines_of
 
 _LOOKED_AT = 5000
+_LONGEST = 100  # words that a file may have without a blank line: it may be one sentence
 _COUNTED = re.compile(r"(?:\S*\D)?(\d{1,9})")  # 7, or s3-7: the last number
 _WHITE = re.compile(r"[ \t\r]+")  # U+00A0 and its like are part of a word
 _EMPTY = ({"_"}, {"-"}, {"*"})
@@ -85,11 +86,15 @@ class Conll(Format):
         path, details = files[0], layout.details
         at, tabs, width, universal, header = (details[key] for key in ("at", "tabs", "width", "universal", "header"))
         comments = universal or details["counted"]  # a line that begins with # has no number
-        words, tags, start, broken, lacking = [], [], None, False, None
+        words, tags, start, broken, lacking, undivided = [], [], None, False, None, True
         for line, text in chain(lines_of(path, request), [(None, "")]):
             if not text.strip():
+                undivided = undivided and line is None
                 if lacking and not broken:
                     problems.lack("a word or a tag", lacking[1], path, lacking[0])
+                elif undivided and len(words) > _LONGEST:
+                    found = f"there is no blank line in {quantity(len(words), 'word')}"
+                    problems.add(path, start, f"{found}; expected one after each sentence. Add them.")
                 elif words and not broken:
                     yield start, (words, tags)
                 words, tags, start, broken, lacking = [], [], None, False, None

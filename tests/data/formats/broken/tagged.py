@@ -69,5 +69,6 @@ CONLL = [
     ),
     one("tagged", "a.conllu", CONLLU, 1, "no column 'pos' for tags", "'xpos'", columns={"tags": "pos"}),
     one("tagged", "a.conll", "\n\n", None, "is empty", "one word a line"),
+    one("tagged", "a.conll", "EU B-ORG\nsays O\n" * 60, 1, "no blank line in 120 words", "after each sentence"),
     one("tagged", "a.conll", "EU O\nsays O\n", None, "1 tag in 1 example (O)", "Check which column"),
 ]
