@@ -119,7 +119,7 @@ def test_what_the_hub_does_not_have(library):
         read("none.parquet", "labelled")
 
 
-def test_the_library_itself_if_it_is_installed(tmp_path):
+def test_the_library_itself_if_it_is_installed(tmp_path, capfd):
     """The stand-in is only as good as its likeness: with the extra installed the library is asked, too."""
     import datasets
 
@@ -129,7 +129,12 @@ def test_the_library_itself_if_it_is_installed(tmp_path):
     datasets.DatasetDict({"train": part, "test": part}).save_to_disk(tmp_path / "both")
     part.to_parquet(tmp_path / "a.parquet")
     for address in (tmp_path / "one", f"hf://{tmp_path}/both:test", tmp_path / "a.parquet"):
+        capfd.readouterr()
         assert read(address, "labelled").answers == ["pos", "neg"]
+        assert capfd.readouterr() == ("", "")  # no bar of the library, which would stand among the notes
+    (tmp_path / "b.parquet").write_text("text,label")
+    with pytest.raises(ValueError, match=r"b.parquet is no Parquet file that can be read: .*Parquet magic bytes not"):
+        read(tmp_path / "b.parquet", "labelled")
     tags = datasets.List(datasets.ClassLabel(names=["O", "B-X"]))
     features = datasets.Features({"tokens": datasets.List(datasets.Value("string")), "ner_tags": tags})
     datasets.Dataset.from_dict({"tokens": [["a", "b"]], "ner_tags": [[1, 0]]}, features=features).save_to_disk(

@@ -8,10 +8,13 @@ import re
 from itertools import islice
 from pathlib import Path
 
-from zoo.data.formats.base import Format, Layout, quote
+from zoo.core.later import later
+from zoo.data.formats.base import Format, Layout, quantity, quote
 from zoo.data.formats.jsonl import keyed_layout, value_of
 from zoo.data.formats.opening import inner_suffix
 from zoo.data.formats.verdicts import is_left_out, note, verdict_column
+
+parquet = later("pyarrow.parquet")  # which comes with datasets
 
 _SCHEME, _LOOKED_AT = "hf://", 100
 _ADDRESS = re.compile(r"(?P<name>[\w.-]+(?:/[\w.-]+)?)(?:/(?P<config>[\w.+-]+))?(?::(?P<split>[^:/]+))?")
@@ -35,7 +38,7 @@ class HuggingFace(Format):
         layout = keyed_layout(files[0], 1, first, request)
         verdict = verdict_column(list(islice(iter(rows), _LOOKED_AT)), layout.details["keys"], request)
         details = {**layout.details, "rows": rows, "verdict": verdict}
-        return Layout(layout.columns, f"a dataset of {len(rows)} rows; {layout.why}", details)
+        return Layout(layout.columns, f"a dataset of {quantity(len(rows), 'row')}; {layout.why}", details)
 
     def rows(self, files, request, layout, problems):
         rows, keys, verdict = (layout.details[key] for key in ("rows", "keys", "verdict"))
@@ -68,9 +71,9 @@ def _rows(path):
         if not Path(path).is_file():
             raise ValueError(f"There is no file {path}. Expected a Parquet file.")
         try:
-            return library.Dataset.from_parquet(path)
-        except Exception as error:  # of pyarrow, wrapped by datasets in classes of its own
-            raise ValueError(f"{path} is no Parquet file that datasets can read: {_reason(error)}.") from error
+            return library.Dataset(parquet.read_table(path))
+        except Exception as error:  # of pyarrow, or of datasets about its types
+            raise ValueError(f"{path} is no Parquet file that can be read: {_reason(error)}.") from error
     parts = _ADDRESS.fullmatch(path.removeprefix(_SCHEME))
     if parts is None:
         raise ValueError(
