@@ -149,3 +149,13 @@ def test_the_card_of_pairs_tags_and_running_text():
     assert tagged["splits"]["train"]["tags"] == {"X": 2, "Y": 1} and tagged["duplicates"] == {}
     running = card({"train": Examples("running", ["a b\n"], [""]), "valid": Examples("running", ["c\n"], [""])})
     assert running["duplicates"] == {} and running["unseen"]["valid"]["input"]["words"]["share"] == 1.0
+
+
+def test_the_notes_of_a_file_are_those_of_all_its_parts():
+    """What was counted before the cut is no count of one part."""
+    whole = Examples("labelled", list("abcdefgh"), ["x", "y"] * 4, notes=("labels with spaces: 5",))
+    parts = split_by_hash(whole, valid=0.2, test=0.2)
+    assert {part.notes for part in parts.values()} == {("in all parts together, labels with spaces: 5",)}
+    text = Examples("running", ["a\n" * 99], [""], notes=("lines left out: 2",))
+    notes = [part.notes for part in split_by_hash(text, valid=0.2).values()]
+    assert notes == [("in all parts together, lines left out: 2",)] * 2

@@ -6,6 +6,7 @@ number and divided by 2^64, are the place of the input between 0 and 1. Below `t
 an example stays where it is when others are added. This rule will not change.
 """
 
+import dataclasses
 import hashlib
 import math
 
@@ -31,7 +32,8 @@ def split_by_hash(examples: Examples, valid: float = 0.1, test: float = 0.0) -> 
 
     A small file can have too few inputs below a limit by chance. A part has therefore at least half of its share of
     the inputs that differ (rounded up): those with the next larger places. Running text has no examples to hash: its
-    beginning is for training, then comes the validation, then the test; each part ends at the end of a line.
+    beginning is for training, then comes the validation, then the test; each part ends at the end of a line. The notes
+    of each part are those of all, and say so.
 
     Raises:
         ValueError: a share is negative, they leave nothing for training, or there are fewer inputs than parts.
@@ -40,6 +42,8 @@ def split_by_hash(examples: Examples, valid: float = 0.1, test: float = 0.0) -> 
         raise ValueError(
             f"valid and test are shares from 0 on that leave some for training; received valid={valid}, test={test}."
         )
+    notes = tuple(f"in all parts together, {note}" for note in examples.notes)
+    examples = dataclasses.replace(examples, notes=notes)
     shares = {name: share for name, share in (("test", test), ("valid", valid)) if share > 0}
     if examples.kind == "running":
         return _cut(examples, {name: shares[name] for name in reversed(shares)})
