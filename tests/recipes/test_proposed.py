@@ -54,6 +54,19 @@ def test_sizes_follow_from_the_data(tmp_path):
     assert "1,870 steps of 32 examples: each is seen about 37.4 times" in notes
 
 
+@pytest.mark.parametrize(
+    ("labels", "decimal"),
+    [("0.0 2.5 5", True), ("0,5 1", True), ("0.0 1.0", False), ("1 2", False), ("1.5 v", False)],
+)
+def test_labels_that_are_decimals_are_better_rated(labels, decimal, tmp_path):
+    rows = [(f"text {number} {label}", label) for label in labels.split() for number in range(20)]
+    for task, rating, roles in (("classify", "rate", 1), ("compare", "rate_pairs", 2)):
+        path = tmp_path / f"{task}.tsv"
+        path.write_text("".join("\t".join([*[text] * roles, label]) + "\n" for text, label in rows))
+        notes = [note for note in propose(task, [path], "mine")[1] if "seqzoo new" in note]
+        assert len(notes) == decimal and all(f"`seqzoo new {rating}` learns" in note for note in notes)
+
+
 def intents(*labels):
     return "".join(f"{label} {number},{label}\n" for label in labels for number in range(20))
 

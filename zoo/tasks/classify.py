@@ -18,6 +18,7 @@ class Classify(Labelling):
 
     name = "classify"
     kind = "labelled"
+    rating = "rate"
     data = (Files, Trec, Sst, Sst5, Babi)
     models = {
         "transformer": Choice(Transformer, READS, (LabelLoss,)),

@@ -15,6 +15,7 @@ class Compare(Pairs, Labelling):
 
     name = "compare"
     kind = "compared"
+    rating = "rate_pairs"
     data = (Files, DatePairs)
     text = Read
     models = {

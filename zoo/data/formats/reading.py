@@ -175,7 +175,7 @@ def _check_labels(kind, files, answers, fewest, notes):
         raise ValueError(
             f"{', '.join(files)}: {len(set(answers))} different labels in {len(answers)} examples, such as "
             f"{', '.join(sorted(set(answers))[:3])}; expected labels that come again. Check which column is the label; "
-            f"texts as answers are pairs.{several}"
+            f"texts as answers are pairs, and numbers are for the tasks rate and rate_pairs.{several}"
         )
     labels = {tag for tags in answers for tag in tags.split(" ")} if word == "tag" else set(answers)
     if len(labels) < fewest:

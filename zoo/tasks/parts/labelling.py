@@ -1,8 +1,10 @@
 """What tasks with labels share, whether a label is for a text, for a pair of them or for a word."""
 
 import dataclasses
+import re
 from abc import abstractmethod
 from collections import Counter
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,13 +19,19 @@ from zoo.tasks.parts.vocabularies import bucket_plan, cut_texts, make_noise
 BATCH_SIZE = 64  # of texts that are labelled together
 MOST_NAMED = 5  # labels that a note on mended labels names
 ENOUGH = 50  # labels of the validation split that calibration needs
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,](\d+))?")
 
 
 class Labelling(Task):
-    """Texts to labels; a subclass makes the batches, and says how a text has words and an answer several labels."""
+    """Texts to labels; a subclass makes the batches, and says how a text has words and an answer several labels.
+
+    Attributes:
+        rating: the task that learns numbers in the place of labels; "" if there is none.
+    """
 
     text = Labelled
     labelled = True
+    rating: ClassVar[str] = ""
 
     def words(self, tokenizer, text):
         """The token ids of each word of a text; those of the tokenizer."""
@@ -42,6 +50,13 @@ class Labelling(Task):
         settings = small_reader_settings()
         training = settings["training"] | {"monitor": "accuracy"}
         return settings | {"loss": {"label_smoothing": 0.1}, "training": training}
+
+    def notes(self, examples):
+        """Which task is meant, if the labels are numbers between which others lie."""
+        found = [_NUMBER.fullmatch(label) for label in set(examples.answers)] if self.rating else []
+        if not found or not all(found) or not any((each[1] or "").strip("0") for each in found):
+            return []
+        return [f"the labels are numbers: `seqzoo new {self.rating}` learns how near one is to another"]
 
     def labels(self, recipe, answers):
         """The different labels of answers, sorted."""
