@@ -8,6 +8,7 @@ from pathlib import Path
 
 from zoo.core.escaping import in_cell, in_html
 from zoo.core.storage import json_text, write_text
+from zoo.data.formats.base import quantity
 from zoo.recipes import evaluations
 from zoo.scores import plots
 
@@ -46,7 +47,8 @@ def write(path, recipe, evaluation, title, most):
     """
     worst, wrong = evaluations.mistakes(recipe, evaluation, most)
     rows, suffix = worst["rows"], Path(path).suffix.lower()
-    kind = f"{len(rows):,} of {len(wrong):,} {'pieces' if recipe.data.windows else 'wrong answers'}, the worst first"
+    found = quantity(len(wrong), "piece" if recipe.data.windows else "wrong answer")
+    kind = f"{len(rows):,} of {found}, the worst first"
     kind = kind if rows else "no answer is wrong"
     if suffix == ".jsonl":
         text = "".join(f"{json_text(row)}\n" for row in rows)
@@ -80,6 +82,7 @@ def _words(value):
 def _page(title, kind, figures, worst):
     rows = worst["rows"]
     columns = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
+    columns = columns[columns[:2] == ["example", "place"] :]  # the place says more than the number
     heads = "".join(f"<th><button>{in_html(name.replace('_', ' '))}</button></th>" for name in columns)
     body = "".join(f"<tr>{''.join(_cell(row[name]) for name in columns)}</tr>\n" for row in rows)
     pairs = "".join(

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,6 +33,13 @@ def test_labels_are_in_the_order_of_their_confidence():
     assert found["rows"][0] == {
         "example": 4, "input": "text 3", "answer": "a", "reference": "b", "confidence": 0.8
     }  # fmt: skip
+    one, evaluation = labelled(["a", "b"], ["b", "b"], [0.5, 0.9])
+    found, _ = evaluations.mistakes(one, evaluation._replace(places=["a.csv:7", "a.csv:9"]), most=3)
+    assert [*found["rows"][0].items()][:3] == [("example", 1), ("place", "a.csv:7"), ("input", "text 0")]
+
+
+def test_labels_that_are_confused_are_counted():
+    found, _ = evaluations.mistakes(*labelled(list("abcab"), list("bbbba"), [0.5, 0.9, None, 0.8, 0.6]), most=3)
     pairs = [(pair["reference"], pair["answer"], pair["count"], pair["of"]) for pair in found["confused"]]
     assert pairs == [("b", "a", 2, 4), ("a", "b", 1, 1), ("b", "c", 1, 4)]
 
@@ -66,6 +74,9 @@ def test_a_page_has_no_empty_column_and_says_where_nothing_is_wrong(tmp_path):
     path = tmp_path / "worst.html"
     assert mistakes.write(path, one, right, "", 3) == f"{path}: no answer is wrong"
     assert "<h2>no answer is wrong</h2>" in path.read_text()
+    mistakes.write(path, one, right._replace(outputs=["b", "a"], places=["<a>.csv:2", "<a>.csv:3"]), "", 3)
+    heads = re.findall("<th><button>(.*?)<", path.read_text())
+    assert heads == ["place", "input", "answer", "reference", "confidence"] and "&lt;a&gt;.csv:3" in path.read_text()
     rated = Evaluation({}, ["1.5", "2"], ["text 1", "text 2"], ["1", "3"])
     mistakes.write(path, recipe(task="rate"), rated, "", 3)
     heads = re.findall("<th><button>(.*?)<", path.read_text())
@@ -94,6 +105,9 @@ def test_every_task_shows_its_worst_answers(task, tmp_path, capsys):
         for row in rows:
             there = (kept_there[name][row["example"] - 1] for name in evaluations.TEXTS)
             assert list(there) == [row[name] for name in ("answer", "input", "reference")]
+            file, _, line = row["place"].rpartition(":")
+            texts = [row["input"]] if isinstance(row["input"], str) else row["input"]
+            assert all(text in Path(file).read_text().splitlines()[int(line) - 1] for text in texts)
 
 
 @pytest.mark.slow

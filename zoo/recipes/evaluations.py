@@ -71,11 +71,12 @@ def mistakes(recipe, evaluation, most):
 
     Returns:
         (a dict, the numbers of all wrong answers). The dict has `wrong`, their number; `measure`, the name of what
-        orders them, or None, see `zoo.scores.mistakes`; `rows`, a list of {"example", "input", "answer", "reference",
-        "confidence", MEASURE}, the worst first; and of labels and tags `confused`, the pairs of them that are confused.
+        orders them, or None, see `zoo.scores.mistakes`; `rows`, a list of {"example", "place", "input", "answer",
+        "reference", "confidence", MEASURE}, the worst first ("place" only of examples that have one); and of labels and
+        tags `confused`, the pairs of them that are confused.
     """
     job = recipe.job
-    _, outputs, inputs, references, measured, confidences = evaluation
+    _, outputs, inputs, references, measured, confidences, places = evaluation
     name, options = job.choose_scoring(recipe, references)
     if name == "language_model":
         measure, values, order = rank_mistakes(name, measured["nats"], measured["characters"])
@@ -83,7 +84,8 @@ def mistakes(recipe, evaluation, most):
         outputs, references = [None] * len(values), [None] * len(values) if recipe.data.windows else references
     else:
         measure, values, order = rank_mistakes(name, outputs, references, confidences, **options)
-    columns = {"input": inputs, "answer": outputs, "reference": references}
+    columns = {"place": places} if places else {}
+    columns |= {"input": inputs, "answer": outputs, "reference": references}
     columns["confidence"] = confidences or [None] * len(outputs)
     columns |= {measure: values.tolist()} if measure else {}
     rows = [{"example": row + 1} | {key: column[row] for key, column in columns.items()} for row in order[:most]]

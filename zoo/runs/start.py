@@ -122,4 +122,17 @@ def evaluation(run, split, directory=None, *, beams=None, limit=None, progress=N
     inputs, answers = job.inputs_and_answers(examples)
     limited = ([inputs[0][:limit]], answers) if run.recipe.data.windows else (inputs[:limit], answers[:limit])
     found = job.evaluate(run, limited, beams=beams, progress=progress)
-    return found._replace(scores=found.scores | learnt)
+    places = None if run.recipe.data.windows else _places(examples, limited[0])
+    return found._replace(scores=found.scores | learnt, places=places)
+
+
+def _places(examples, inputs):
+    """`FILE:LINE` of each of the inputs; None where the examples are of no file. An input that stands at several places
+    and is asked once is at the first."""
+    if not examples.places:
+        return None
+    rows = range(len(inputs))
+    if any(text != asked for text, asked in zip(examples.inputs, inputs, strict=False)):
+        first = {text: row for row, text in reversed([*enumerate(examples.inputs)])}
+        rows = [first[text] for text in inputs]
+    return [examples.where(row) for row in rows]

@@ -68,6 +68,7 @@ class Evaluation(NamedTuple):
         measured: `{name: a list of numbers}` for each window of a running text, or each prompt.
         confidences: the probability that the model gives each output, or None: of a label its softmax, of tags that of
             the least likely one, of a text the geometric mean over its tokens.
+        places: `FILE:LINE` of each input, or None where it is not known.
     """
 
     scores: dict
@@ -76,6 +77,7 @@ class Evaluation(NamedTuple):
     references: list
     measured: dict = {}
     confidences: list | None = None
+    places: list | None = None
 
 
 def small_reader_settings():
