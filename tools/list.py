@@ -11,6 +11,7 @@ from zoo import hub
 from zoo.hub.index import nearest
 
 from . import list_models, shared
+from .new import TASKS
 from .screen import aligned
 from .shared import size
 
@@ -76,7 +77,9 @@ def main(args):
     """Print the models and the recipes, or all that is known of one."""
     if args.name:
         return show_whole(args.name, args.json)
-    recipes, models = _choose(entries(catalogue()), args), _choose(list_models.models(), args)
+    recipes, models = entries(catalogue()), list_models.models()
+    _check_task(args.task, recipes + models)
+    recipes, models = _choose(recipes, args), _choose(models, args)
     if args.json:
         print(json.dumps({"recipes": recipes, "models": models}, ensure_ascii=False))
         return 0
@@ -91,10 +94,16 @@ def main(args):
         rows = [(each["name"], each["system"], _task(each), _format_scores(each["scores"])) for each in recipes]
         print(*aligned([("NAME", "SYSTEM", "TASK", "SCORES"), *rows]), sep="\n")
     if not recipes and not models:
-        tasks_known = sorted({each["task"] for each in (*entries(catalogue()), *list_models.models())})
-        tasks = "" if args.task in (None, *tasks_known) else f"; there are the tasks {', '.join(tasks_known)}"
-        print(f"nothing fits; leave out some of the options{tasks}", file=sys.stderr)
+        print("nothing fits; leave out some of the options", file=sys.stderr)
     return 0
+
+
+def _check_task(task, records):
+    tasks = sorted({*TASKS, *(each["task"] for each in records)})
+    if task not in (None, *tasks):
+        near = nearest(task, tasks)
+        hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise ValueError(f"There is no task {task!r}.{hint} The tasks are {', '.join(tasks)}.")
 
 
 def _choose(records, args):

@@ -72,7 +72,7 @@ def test_all(shown):
         ("--sort size", ["r1", "r2"], ["m3", "m4", "m2", "m1"]),
         ("--sort speed", ["r1", "r2"], ["m2", "m4", "m1", "m3"]),
         ("--sort score", ["r2", "r1"], ["m4", "m3", "m2", "m1"]),
-        ("--task nothing", [], []),
+        ("--task rate_pairs", [], []),
     ],
 )
 def test_filters_and_orders(shown, words, recipes, models):
@@ -93,11 +93,11 @@ def test_the_table(shown, capsys):
     assert rows[0] == ["Trained", "models:", "seqzoo", "run", "NAME", '"text"']
     assert rows[2] == ["m1", "1", "recurrent", "translate", "de-en", "2.0", "MB", "Apache-2.0", "BLEU", "30.0"]
     assert rows[4:6] == [[], ["Recipes:", "seqzoo", "train", "NAME"]] and rows[7][:2] == ["r1", "s"]
-    assert cli.main(["list", "--task", "nothing"]) == 0
-    told = "nothing fits; leave out some of the options"
-    assert capsys.readouterr() == ("", f"{told}; there are the tasks continue, tag, translate\n")
     assert cli.main(["list", "--task", "translate", "--language", "xx"]) == 0
-    assert capsys.readouterr() == ("", f"{told}\n")
+    assert capsys.readouterr() == ("", "nothing fits; leave out some of the options\n")
+    assert cli.main(["list", "--task", "tags", "--json"]) == 2
+    out, err = capsys.readouterr()
+    assert not out and "There is no task 'tags'. Did you mean 'tag'? The tasks are classify, compare," in err
 
 
 @pytest.mark.parametrize(
