@@ -17,6 +17,7 @@ from . import answers
 from .progress import Progress
 
 MOST_REPORTED = 20  # texts that are reported, each with its reason
+NOT_WRITTEN = (".csv", ".xlsx", ".xls", ".ods", ".docx", ".pdf", ".zip", ".bz2", ".zst")
 REFUSED = "\udcff"  # a text that nothing answers, in the place of one that cannot be asked
 
 
@@ -52,6 +53,12 @@ def check(args):
         return
     if not args.file:
         raise ValueError("--out needs a file of texts: give one with --file IN.")
+    suffix = Path(args.out).suffix.lower()
+    if suffix in NOT_WRITTEN:
+        raise ValueError(
+            f"{args.out} would be a {suffix} file of plain lines. Name a file of lines, such as "
+            f"{Path(args.out).stem}.txt, .parquet for a table, or .npy for vectors; .gz and .xz are compressed."
+        )
     if args.plot_attention:
         raise ValueError("--plot-attention draws the map of one text: leave out --out.")
     if args.json and (is_parquet(args.out) or is_numpy(args.out)):

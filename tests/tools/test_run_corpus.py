@@ -97,6 +97,8 @@ def test_parts_say_what_is_missing_and_how_they_are_put_together(artefacts, caps
         (["--out", "o", "--file", "in.txt", "--shard", "two"], "A shard is i/n"),
         (["--out", "in.txt", "--file", "in.txt"], "in.txt exists and is not overwritten"),
         (["--out", "no/o", "--file", "in.txt"], "there is no folder no"),
+        (["--out", "o.xlsx", "--file", "in.txt"], "o.xlsx would be a .xlsx file of plain lines"),
+        (["--out", "o.CSV", "--file", "in.txt"], "such as o.txt, .parquet for a table"),
         (["--out", "o", "--file", "in.txt", "--column", "a"], "--column names a column of a Parquet file"),
         (["--out", "o.parquet", "--file", "in.txt", "--json"], "leave out --json"),
         (["--out", "o", "--file", "in.txt", "--beam", "7"], "no graph for beam 7"),
