@@ -6,6 +6,7 @@ from serving.lazy import later
 from serving.runtime.errors import ServingError
 from zoo.core.escaping import in_figure
 from zoo.core.storage import json_text
+from zoo.data.formats.base import quantity
 from zoo.hub import is_path
 from zoo.recipes import evaluations
 from zoo.scores import plots
@@ -78,7 +79,7 @@ def _draw(comparison, out):
 
 def _table(comparison):
     first, second = map(escape, short_names(comparison["runs"]))
-    examples = f"{comparison['split']}, {comparison['count']:,} examples, the same for both"
+    examples = f"{comparison['split']}, {quantity(comparison['count'], 'example')}, the same for both"
     lines = [f"a: {first}", f"b: {second}", examples, ""]
     rows = [("", "a", "b", "b - a", "95 % interval", "p", "")]
     for name, each in comparison["scores"].items():

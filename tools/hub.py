@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from serving.hub import PARTS
 from serving.lazy import later
+from zoo.data.formats.base import quantity
 
 from . import list_models, shared
 from .screen import escape, log
@@ -292,7 +293,10 @@ def _gallery(args):
         record = {"path": str(out), "models": len(names), "bytes": size, "seconds": round(time.monotonic() - began, 2)}
         print(json.dumps(record, ensure_ascii=False))
         return 0
-    print(f"{len(names)} models, {size / 1e6:,.1f} MB. To look at it: python -m http.server -d {out}", file=sys.stderr)
+    print(
+        f"{quantity(len(names), 'model')}, {size / 1e6:,.1f} MB. To look at it: python -m http.server -d {out}",
+        file=sys.stderr,
+    )
     print(out)
     return 0
 

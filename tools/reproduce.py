@@ -6,6 +6,7 @@ import textwrap
 from importlib.util import find_spec
 
 from zoo.core.storage import json_text
+from zoo.data.formats.base import quantity
 from zoo.reproduce import report
 from zoo.reproduce.systems import SYSTEMS, find
 
@@ -88,7 +89,7 @@ def is_same(system, stored, log):
     again = report.measure(system, stored.get("quick", False), log)
     changed = report.changed_models(stored, again)
     if changed:
-        log(f"the weights of {len(changed)} models differ from those that were kept: {'; '.join(changed)}")
+        log(f"the weights of {quantity(len(changed), 'model')} differ from those that were kept: {'; '.join(changed)}")
         return False
     log(f"the weights of all {sum(map(len, stored['weights'].values()))} models are those that were kept, bit for bit")
     return True

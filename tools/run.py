@@ -209,7 +209,8 @@ def _answer_all(runtime, args, options):
         sys.stdout.flush()
         done += len(block.texts)
     if refused:
-        print("; ".join([f"seqzoo run: {refused} of {done} texts are not answered", *sorted(hints)]), file=sys.stderr)
+        count = f"{refused} of {done} text{'s' * (done != 1)} {'is' if refused == 1 else 'are'} not answered"
+        print("; ".join([f"seqzoo run: {count}", *sorted(hints)]), file=sys.stderr)
     return done, refused
 
 

@@ -180,7 +180,8 @@ def report_first(unit, number, result, count):
 
 def _summary(out, shard, args, done, progress):
     refused = f", {done.refused:,} of them not answered" if done.refused else ""
-    print(f"{out}: {done.texts:,} {progress.unit}s{refused}; {progress.summary(done.texts)}", file=sys.stderr)
+    count = f"{done.texts:,} {progress.unit}{'s' * (done.texts != 1)}"
+    print(f"{out}: {count}{refused}; {progress.summary(done.texts)}", file=sys.stderr)
     if shard.count == 1:
         return
     missing = shard.missing(args.out)

@@ -135,7 +135,7 @@ def test_check_compares_weights(fake, tmp_path, capsys):
     fake.hashes = {"model": ["a", "c"]}
     assert cli.main([*words, "--check"]) == 1
     err = capsys.readouterr().err
-    assert "the weights of 1 models differ" in err and "model, seed 1" in err and "seed 0" not in err
+    assert "the weights of 1 model differ" in err and "model, seed 1" in err and "seed 0" not in err
     assert (tmp_path / "star.json").read_bytes() == kept
 
 

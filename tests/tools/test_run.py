@@ -82,7 +82,7 @@ def test_of_many_doubts_the_first_are_told_and_every_refusal(artefact, capsys, m
 def test_lines_of_another_encoding_are_told_what_to_do(artefact, capsys, monkeypatch):
     feed(monkeypatch, "März\nMai\n".encode("cp1252"))
     assert call(artefact) == 1
-    assert "1 of 2 texts are not answered; convert what is not UTF-8, for example with iconv" in capsys.readouterr().err
+    assert "1 of 2 texts is not answered; convert what is not UTF-8, for example with iconv" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name, said", [("stdin", "standard input holds no line"), ("stdout", "output is closed")])

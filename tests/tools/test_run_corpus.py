@@ -180,7 +180,7 @@ def test_a_row_without_a_text_is_not_answered(artefacts, capsys, tmp_path, out):
     assert call(artefacts["generate"], "--file", "null.parquet", *out) == 1
     captured = capsys.readouterr()
     assert "seqzoo run: row 2 is not answered: no text: the row holds null" in captured.err
-    assert "1 of 4 texts are not answered" in captured.err or out
+    assert "1 of 4 texts is not answered" in captured.err or out
     assert ((tmp_path / "a.txt").read_text() if out else captured.out) == "abc\n\n\nb 2\n"
 
 

@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-from zoo.data.formats.base import place
+from zoo.data.formats.base import place, quantity
 from zoo.data.formats.opening import COMPRESSED, Undecodable, open_lines
 
 SPLITS = {  # names under which corpora store each split, tried in this order
@@ -139,7 +139,7 @@ def tagged(directory: str | os.PathLike, split: str) -> tuple[list[str], list[st
         if counts[0] != counts[1] or not counts[0]:
             raise ValueError(
                 f"{place(path, number)}: expected 'words TAB tags', as many tags as words, each split by one space; "
-                f"received {counts[0]} words and {counts[1]} tags in {line[:80]!r}."
+                f"received {quantity(counts[0], 'word')} and {quantity(counts[1], 'tag')} in {line[:80]!r}."
             )
         examples.append((words, tags))
     return _columns(path, split, examples)

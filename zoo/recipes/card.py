@@ -29,7 +29,8 @@ def find_learnt(recipe, examples):
 
 def _say_duplicates(where, found):
     places = f", such as {'; '.join(found['first'][:FEW])}" if found["first"] else ""
-    return f"{found['count']:,} inputs of {where} are the same ({100 * found['share']:.1f} %){places}"
+    are = "is" if found["count"] == 1 else "are"
+    return f"{quantity(found['count'], 'input')} of {where} {are} the same ({100 * found['share']:.1f} %){places}"
 
 
 def say_rules_off(own):

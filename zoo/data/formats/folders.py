@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from zoo.data.formats.base import Format, Layout, no_columns
+from zoo.data.formats.base import Format, Layout, no_columns, quantity
 from zoo.data.formats.opening import lines_of
 
 _SPLITS = {"train", "valid", "validation", "val", "dev", "test", "unsup"}
@@ -84,7 +84,7 @@ class TextFolder(OfAFolder):
             raise ValueError(f"{root} holds no files; expected text files.")
         names = [each.relative_to(root).as_posix() for each in paths]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        return Layout({}, f"{len(names)} files, {', '.join(names[:3])}{more}, one after another", {})
+        return Layout({}, f"{quantity(len(names), 'file')}, {', '.join(names[:3])}{more}, one after another", {})
 
     def rows(self, files, request, layout, problems):
         for path in _texts(Path(files[0])):

@@ -1,6 +1,6 @@
 """Files whose lines belong together (line i of one to line i of another), and running text."""
 
-from zoo.data.formats.base import Format, Layout, no_columns
+from zoo.data.formats.base import Format, Layout, no_columns, quantity
 from zoo.data.formats.opening import inner_suffix, lines_of
 
 TABLES = (".dict", ".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".tmx", ".parquet", ".conll", ".conllu")
@@ -57,7 +57,9 @@ class Lines(Format):
         behind = [[] if last is _END else [last, *stream] for last, stream in zip(current, streams, strict=True)]
         if any(text.strip() or not problems.mends("blank_rows") for rest in behind for _, text in rest):
             counts = [line + len(rest) for rest in behind]
-            counted = ", ".join(f"{path} has {count} lines" for path, count in zip(files, counts, strict=True))
+            counted = ", ".join(
+                f"{path} has {quantity(count, 'line')}" for path, count in zip(files, counts, strict=True)
+            )
             problems.add(
                 files[counts.index(min(counts))],
                 min(counts) + 1,
