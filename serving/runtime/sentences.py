@@ -139,11 +139,23 @@ def _join(parts, answers):
     }
     if remarks["error"]:
         return Result("", 0.0, (Hypothesis("", 0.0),), **remarks)
-    remaining = iter(answers)
-    text = "".join(next(remaining).text if part.is_sentence else part.text for part in parts)
+    text = _join_texts(parts, [each.text for each in answers])
     score = sum(each.score for each in answers)
     confidence = min((each.confidence for each in answers if each.confidence is not None), default=None)
     return Result(text, score, (Hypothesis(text, score),), confidence, warning=remarks["warning"])
+
+
+def _join_texts(parts, answers):
+    """The answers where their sentences stood. Two that only a space or nothing sets apart have a space between them,
+    and none behind a wide stop, as in Chinese and Japanese."""
+    ends = (0, len(parts) - 1)
+    parts = [part for place, part in enumerate(parts) if part.text != " " or place in ends]
+    remaining, texts = iter(answers), []
+    for before, part in zip([None, *parts], parts, strict=False):
+        if part.is_sentence and before and before.is_sentence:
+            texts.append("" if texts[-1].rstrip(CLOSING).endswith(tuple(WIDE_STOPS)) else " ")
+        texts.append(next(remaining) if part.is_sentence else part.text)
+    return "".join(texts)
 
 
 def _split_line(line, code):

@@ -172,5 +172,22 @@ def test_a_text_that_is_not_utf_8_is_asked_as_it_is(text):
     assert Sentences([text]).sentences == [text]
 
 
+@pytest.mark.parametrize(
+    ("text", "answers", "joined"),
+    [
+        ("甲？乙。", ["Where?", "Here."], "Where? Here."),
+        ("甲？乙。", ["哪里？", "这里。"], "哪里？这里。"),
+        ("One? Two. Three.", ["「哪里？」", "这里。", "a."], "「哪里？」这里。a."),
+        ("One?  Two.\nThree.", ["哪里？", "这里。", "a."], "哪里？  这里。\na."),
+        ("One? Two.", ["Eins?", "Zwei."], "Eins? Zwei."),
+        ("One? Two.", ["", "Zwei."], " Zwei."),
+    ],
+)
+def test_sentences_are_set_apart_as_the_language_of_the_answer_does(text, answers, joined):
+    cut = Sentences([text])
+    assert len(cut.sentences) == len(answers)
+    assert cut.join([Result(each, 0.0, (Hypothesis(each, 0.0),)) for each in answers])[0].text == joined
+
+
 def test_all_sentences_are_asked_together():
     assert Sentences(["One. Two.", "Three."]).sentences == ["One.", "Two.", "Three."]
