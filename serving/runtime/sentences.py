@@ -15,7 +15,8 @@ from serving.kinds.generate import Hypothesis, Result
 # White space is looked at once, from its beginning.
 LINES = re.compile(r"((?<!\s)\s*(?:\r\n|[\n\r\v\f\x85\u2028\u2029])\s*)")
 MARKUP = re.compile(
-    r"(<[/!?]?[A-Za-z][^<>\n]{0,999}>|&#?\w{1,31};|https?://[^\s<>]{1,2000}|`[^`\n]{1,1000}`|[*_`~]{2,}|[`|])"
+    r"(<(?:code|pre|script|style)\b[^<>\n]{0,999}>[^<\n]{0,999}</(?:code|pre|script|style)>|<!--[^<>\n]{0,999}-->|"
+    r"<[/!?]?[A-Za-z][^<>\n]{0,999}>|&#?\w{1,31};|https?://[^\s<>]{1,2000}|`[^`\n]{1,1000}`|[*_`~]{2,}|[`|])"
 )
 FENCE = re.compile(r"\s*(?:```|~~~)")  # a line that begins or ends a block of code
 LIST_MARK = re.compile(r"\s*(?:#{1,6}|>+|[-*+•–]|\d{1,3}(?P<dot>[.)])|[A-Za-z][)])\s+")

@@ -58,6 +58,8 @@ def test_code_stays_as_it_is():
     assert kept == text.replace("Mit", "S").replace("geht es.", "S").replace("Fertig,", "S").replace(
         "ist es nicht.", "S"
     )
+    line = '<!-- ein Kommentar -->Gut. <script>var x = "Hallo Welt";</script> Mit <code class="a">man ls</code>.'
+    assert sentences(line, "de") == ["Gut.", "Mit"]
     assert sentences("Gut.\n  ~~~\nja = 1\n", "de") == ["Gut."], "a block without an end is code to the end"
 
 
@@ -115,6 +117,8 @@ def test_nothing_is_lost_of_any_text():
         "`a",
         "|",
         "```\n",
+        "<!--",
+        "<code>",
     ],
 )
 def test_time_grows_with_the_length(piece):
