@@ -83,6 +83,13 @@ def test_a_page_has_no_empty_column_and_says_where_nothing_is_wrong(tmp_path):
     assert heads == ["example", "input", "answer", "reference", "error"], "a number has no confidence"
 
 
+def test_a_number_below_zero_is_no_formula(tmp_path):
+    path, one = tmp_path / "worst.csv", recipe(task="rate")
+    mistakes.write(path, one, Evaluation({}, ["-1.5", "-2e-05"], ["-1+1", "-2"], ["1", "-3"]), "", 3)
+    rows = list(csv.reader(path.read_text().splitlines()))
+    assert [row[1:4] for row in rows[1:]] == [["-2", "-2e-05", "-3"], ["'-1+1", "-1.5", "1"]]
+
+
 @pytest.mark.release(but=("classify", "tag"))
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["classify", *(task for task in runs.SETTINGS if task != "classify")])

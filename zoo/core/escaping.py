@@ -19,6 +19,7 @@ NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 INLINE = re.compile(r"[\\`*{}\[\]<>|~$&]|(?<![^\W_])_|_(?![^\W_])")  # an underscore inside a word marks nothing
 ENTITIES = "<>&|~$"  # which some readers of Markdown do not take after a backslash
 AT_FIRST = re.compile(r"^(?:(?=[#+!-])|\d+(?=[.)](?:\s|$)))")  # before what makes a line a heading, a list or a block
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 LONGEST = 60  # characters of a text in a figure
 
 
@@ -77,10 +78,12 @@ def in_cell(text):
     """A text in a cell of a table that Python's csv writes: an apostrophe stands before what would be a formula.
 
     >>> from zoo.core.escaping import in_cell
-    >>> in_cell("=HYPERLINK(1)"), in_cell("a = b")
-    ("'=HYPERLINK(1)", 'a = b')
+    >>> in_cell("=HYPERLINK(1)"), in_cell("a = b"), in_cell("-1.5")
+    ("'=HYPERLINK(1)", 'a = b', '-1.5')
     """
     line = in_line(text)
+    if NUMBER.fullmatch(line):
+        return line
     return f"'{line}" if line.lstrip()[:1] in tuple("=+-@\uff1d\uff0b\uff0d\uff20") else line
 
 
