@@ -127,6 +127,7 @@ def missing_column(path: str, role: str, column, names: list[str], header: bool 
     hint = "" if number else _nearest(column, names)
     if not header and not number:
         hint = " Say the number of the column, counted from 1."
+    hint = hint or f" Say which it is: {say_columns({role: ...})}."
     return ValueError(f"{path}:1: no {word} for {role}; {what} {list_columns(names, header)}.{hint}")
 
 

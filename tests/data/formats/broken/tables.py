@@ -25,9 +25,10 @@ TABLES = [
         GOOD,
         1,
         "no column 3 (counted from 1) for label; line 1 names 1 'text', 2 'label'",
-        "1 'text', 2 'label'",
+        "--set data.columns.label=...",
         columns={"label": 3},
     ),
+    one("labelled", "a.csv", GOOD, 1, "no column 'sum' for text", "data.columns.text=...", columns={"text": "sum"}),
     one(
         "labelled",
         "a.csv",
