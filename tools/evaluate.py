@@ -11,6 +11,7 @@ from serving.runtime.percent import percent
 from zoo import recipes, runs
 from zoo.core.storage import json_text, one_writer, write_json, write_text
 from zoo.data.formats.unknown import say_unknown
+from zoo.hub import is_path
 from zoo.recipes import evaluations, files
 from zoo.recipes.folder import MANIFEST
 from zoo.scores.entities import describe_rules
@@ -83,6 +84,11 @@ def main(args):
     if args.mistakes:
         mistakes.check(args.mistakes)
     shared.import_modules(args)
+    if not is_path(args.run):
+        raise ValueError(
+            f"{args.run} is not a finished run: there is no such folder. Train one with `seqzoo train RECIPE --out "
+            f"DIR`. `seqzoo hub card {args.run}` shows the scores of a published model; --check measures them again."
+        )
     recipe = _change_reading(recipes.check_run(args.run), args)
     if args.beam and not isinstance(recipe.search, Search):
         raise ValueError(

@@ -160,7 +160,9 @@ def readable(path):
         yield
     except BROKEN as error:
         kind = Path(path).suffix[1:]
-        raise ValueError(f"{path} is not a whole {kind} file ({error}). Fetch it again.") from error
+        raise ValueError(
+            f"{path} is not a whole {kind} file ({error}). Fetch it again, or name it .txt if it is plain text."
+        ) from error
     except IsADirectoryError as error:
         raise ValueError(f"cannot read {path}: it is a folder; expected a file.") from error
     except OSError as error:

@@ -112,6 +112,14 @@ def test_what_cannot_be_compared_is_refused(tmp_path, capsys, change, message):
     assert error.startswith("seqzoo compare: ") and message in error and error.count("\n") == 1
 
 
+def test_published_models_are_not_evaluated_by_their_names(runs):
+    one = evaluations.read(runs[0], "test")
+    with pytest.raises(
+        ValueError, match=r"test sets: .*\. A published model is compared with what has answered the same"
+    ):
+        evaluations.compare_records(runs[0], "b@1", one, one | {"sha256": "2" * 64})
+
+
 def test_the_command_to_type_is_named(runs, tmp_path, capsys):
     (tmp_path / "fresh").mkdir()
     for wrong, message in (

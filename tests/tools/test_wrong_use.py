@@ -64,6 +64,7 @@ CASES = [
     ("train", "dates-gru-additive --out run", "holds a run already"),
     ("train", "dates-gru-additive --steps 3", "unrecognized arguments: --steps"),
     ("evaluate", "nowhere", "nowhere is not a finished run: there is no such folder."),
+    ("evaluate", "pos-en", "`seqzoo hub card pos-en` shows the scores of a published model"),
     ("evaluate", "some.csv", "some.csv is not a finished run: it is a file. Train one with"),
     ("evaluate", "exported", "It is an artefact, which `seqzoo export` wrote of a run: name that run."),
     ("evaluate", "run", "it lacks model.keras, "),

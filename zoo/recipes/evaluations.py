@@ -184,12 +184,16 @@ def check_same(first, second, one, other):
         )
     if one["sha256"] != other["sha256"]:
         split, ids = one["split"], [each["sha256"][:8] for each in (one, other)]
-        raise ValueError(
-            f"{first} and {second} were evaluated on other test sets: the examples of their split {split} differ "
-            f"({one['count']:,} and {other['count']:,} of them; sha256 {ids[0]} and {ids[1]}). "
+        mend = (
             f"Evaluate both on the same data first: seqzoo evaluate {first} --split {_base_split(split)} --data DATA; "
             f"seqzoo evaluate {second} --split {_base_split(split)} --data DATA; with the same --limit, if any. "
             f"Answers to other files than a recipe's own are compared with --split {_base_split(split)}.FILE."
+        )
+        if not (Path(first).is_dir() and Path(second).is_dir()):
+            mend = "A published model is compared with what has answered the same test set."
+        raise ValueError(
+            f"{first} and {second} were evaluated on other test sets: the examples of their split {split} differ "
+            f"({one['count']:,} and {other['count']:,} of them; sha256 {ids[0]} and {ids[1]}). {mend}"
         )
 
 

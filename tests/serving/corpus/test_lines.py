@@ -112,7 +112,7 @@ def test_marks_and_bytes_that_are_no_text(tmp_path):
     [
         ("a.gz", gzip.compress(b"a\n" * 9999)[:-9], "is not a whole gz file"),
         ("a.xz", lzma.compress(b"a\n" * 9999)[:-9], "is not a whole xz file"),
-        ("a.gz", b"plain\n", "is not a whole gz file"),
+        ("a.gz", b"plain\n", "or name it .txt if it is plain text"),
         ("a.txt", gzip.compress(b"a\n"), "is compressed with gzip: let its name end in .gz"),
         ("a.txt", b"PAR1....", "is a Parquet file"),
         ("a.txt", "a\n".encode("utf-16"), "is encoded in UTF-16"),
