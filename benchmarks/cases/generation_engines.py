@@ -40,7 +40,8 @@ def _export(folder, layers, beams, size):
     model = make_model(layers, size)
     write_weights(model, folder / "weights.npz")
     signature = find(model.signatures(), "tokens").fix(beams=beams, output_time=size["steps"])
-    graph = convert(generation(model, beams, size["steps"], ALPHA), signature, folder / "float32.onnx")
+    graph = convert(generation(model, beams, size["steps"], ALPHA), signature)
+    write(graph, folder / "float32.onnx")
     seen = observe(graph, [dict(zip(("token_ids", "lengths"), make_inputs(size, 8), strict=True))])
     write(quantize(graph, seen), folder / "int8.onnx")
 

@@ -9,7 +9,7 @@ from serving.export.forms.base import Form
 from serving.export.sizes import WEIGHTS
 from serving.lazy import later
 from serving.runtime.manifest_format import FORMAT, int8_name, weight_files
-from serving.runtime.sessions import OLDEST, graph_file, open_graph, version_numbers
+from serving.runtime.sessions import OLDEST, open_graph, version_numbers
 
 calibrating = later("serving.export.calibration")
 convert = later("serving.export.onnx.convert")
@@ -18,7 +18,6 @@ narrowing = later("serving.export.onnx.narrow")
 needing = later("serving.export.onnx.requirements")
 onnx = later("onnx")
 quantizing = later("serving.export.onnx.quantize")
-rules = later("serving.export.rules")
 weighing = later("serving.export.onnx.weights")
 
 TYPES = {"tensor(int32)": "int32", "tensor(float)": "float32", "tensor(bool)": "bool"}
@@ -44,20 +43,15 @@ class Onnx(Form):
     def write(cls, kind, tokenizers, directory, log):
         calibration = calibrating.Calibration(kind, tokenizers, log)
         files = {name: weighing.WeightsFile(directory / file) for name, file in WEIGHTS.items() if kind.large}
-        # Of two signatures that share a graph, the first says what is there if nothing more is given.
-        first = {function.graph: function for function in reversed(kind.functions.values()) if function.graph}
-        for function in reversed(first.values()):
-            log(f"writing {function.graph}")
+        for name, function in kind.graphs.items():
+            log(f"writing {name}")
             weights = weighing.Beside() if files else weighing.INSIDE
             graph = convert.convert(function.function, function.signature, weights=weights)
-            graph = rules.with_defaults(graph, function.signature)
-            _write_graph(kind, graph, directory / function.graph, weights, files.get("float32"))
+            _write_graph(kind, graph, directory / name, weights, files.get("float32"))
             if kind.settings.int8 and function.int8:
                 calibration.complete(function.name, graph, weights)
                 quantized = quantizing.quantize(graph, calibration.ranges, weights)
-                _write_graph(
-                    kind, quantized, directory / graph_file(function.graph, "int8"), weights, files.get("int8")
-                )
+                _write_graph(kind, quantized, directory / int8_name(name), weights, files.get("int8"))
         kind.settings = dataclasses.replace(kind.settings, ranges=calibration.ranges)
 
     @staticmethod
@@ -137,11 +131,12 @@ def _write_graph(kind, graph, path, weights, file):
 def _copy_graph(name, directory, target):
     """Copy a graph over the one that was made again; its weights get another name, since other graphs read the made."""
     graph = onnx.load(directory / name, load_external_data=False)
-    beside = list(filter(weighing.is_beside, graph.graph.initializer))
-    for own in set(map(weighing.location, beside)):
+    entries = [entry for tensor in graph.graph.initializer for entry in tensor.external_data]
+    files = [entry for entry in entries if entry.key == "location"]
+    for own in {entry.value for entry in files}:
         shutil.copyfile(directory / own, target / f"published.{own}")
-    for tensor in beside:
-        weighing.relocate(tensor, f"published.{weighing.location(tensor)}")
+    for entry in files:
+        entry.value = f"published.{entry.value}"
     (target / name).write_bytes(graph.SerializeToString())
 
 

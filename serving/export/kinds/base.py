@@ -188,9 +188,23 @@ class Kind(ABC):
         tensors = {key: tf.constant(value) for key, value in inputs.items()}
         return {key: value.numpy() for key, value in self.functions[name].traced(**tensors).items()}
 
+    @property
+    def graphs(self):
+        """{file of a graph: the exported function that is written to it}."""
+        return by_graph(self.functions.values())
+
     def signatures(self):
         """The signatures of the exported functions."""
         return [function.signature for function in self.functions.values()]
+
+
+def by_graph(functions):
+    """{file of a graph: its exported function}; of two that share one, the first needs no further inputs."""
+    graphs = {}
+    for function in functions:
+        if function.graph:
+            graphs.setdefault(function.graph, function)
+    return graphs
 
 
 def row(ids):

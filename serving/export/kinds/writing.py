@@ -7,22 +7,28 @@ import tensorflow as tf
 
 from serving.export import doubt
 from serving.export.driver import driver
-from serving.export.kinds.base import ExportedFunction, Kind, remarks, row
+from serving.export.kinds.base import ExportedFunction, Kind, by_graph, remarks, row
 from serving.export.kinds.grid import FIRST_WORD, grid
-from serving.export.kinds.narrowed import facts, narrow_searches, signature_of
-from serving.export.rules import rule_inputs
-from serving.export.signatures import generation, make_rules, sampling, scoring
-from serving.kinds.rules import length_bound
+from serving.export.signatures import generation, make_rules, sampling, scoring, shortlist_search
+from serving.kinds.rules import INPUTS, RULES, length_bound, names as rule_names
 from serving.runtime.doubt import add_doubts
+from serving.runtime.manifest_format import shortlist_name
 from serving.runtime.reading import is_answered
 from zoo.core.protocols import Depth
+from zoo.core.signatures import TensorSpec
 from zoo.decoding.coverage import uncovered
-from zoo.decoding.rules import DTYPES
+from zoo.decoding.rules import DTYPES, OFF
 from zoo.models import Ensemble
 from zoo.text.special import BOS, EOS
 
 RULED = "tokens_rules"  # the search of "tokens", whose rules are given row by row
 TARGET_TIME = 5
+RULE_AXES = {"forced_tokens": ("places",), "bad_words": ("words", "pieces")}  # besides that of the rows
+
+
+def over_shortlist(name):
+    """The name of the signature of a search over a shortlist."""
+    return f"{name}_shortlist"
 
 
 def writers(model):
@@ -44,7 +50,7 @@ class Generate(Kind):
     searches = True
     remembers = True  # whether a decoding step reads a memory
     choices = {
-        "greedy": ("greedy", signature_of("greedy")),
+        "greedy": ("greedy", over_shortlist("greedy")),
         "sample": ("sample",),
         "score": ("score",),
         "steps": ("encode", "step"),
@@ -74,19 +80,18 @@ class Generate(Kind):
             uncovered(model, memory, 1)  # refuses a model that tells no attention
         sizes, rules = {"output_time": most}, make_rules(settings.rules, not self.remembers, settings.fixed)
 
-        def search(name, beams, **kwargs):
+        def search(name, beams, growing=True):
             table = self.table("greedy" if beams == 1 else "tokens").fix(beams=beams, **sizes)
-            function = generation(model, beams, most, alpha, not kwargs.get("xla"), rules, settings.ranking)
-            if kwargs.get("graph"):
-                table = self._with_rules(table, beams > 1)
-            return ExportedFunction(dataclasses.replace(table, name=name), function, **kwargs)
+            function = generation(model, beams, most, alpha, growing, rules, settings.ranking)
+            return dataclasses.replace(table, name=name), function
 
-        searches = [
-            search(name, beams, graph=graph_name(beams, settings), int8=True, saved=name in ("greedy", "tokens"))
-            for name, beams in {"greedy": 1, "tokens": settings.beams[0], **self._more_beams()}.items()
-        ]
+        searches = []
+        for name, beams in {"greedy": 1, "tokens": settings.beams[0], **self._more_beams()}.items():
+            table, function = search(name, beams)
+            table, is_saved = self._with_rules(table, beams > 1), name in ("greedy", "tokens")
+            searches.append(ExportedFunction(table, function, graph_name(beams, settings), is_saved, int8=True))
         if settings.xla:
-            searches.append(search("tokens_xla", settings.beams[0], xla=True))
+            searches.append(ExportedFunction(*search("tokens_xla", settings.beams[0], growing=False), xla=True))
         default = searches[1]
         inputs = tuple(dataclasses.replace(spec, default=None) for spec in default.signature.inputs)
         signature = dataclasses.replace(default.signature, name=RULED, inputs=inputs)
@@ -95,17 +100,42 @@ class Generate(Kind):
         pair = driver(model, self.remembers)
         return [
             *searches,
-            *narrow_searches(model, settings, rules, searches),
+            *self._search_shortlist(searches, rules),
             ExportedFunction(sample, sampling(model, most, rules), "sample.onnx", int8=True),
             ExportedFunction(self.table("score"), self.scoring(model), self.score_graph, int8=True),
             ExportedFunction(*pair["encode"], "encoder.onnx", saved=False),
             ExportedFunction(*pair["step"], "step.onnx", saved=False),
         ]
 
+    def _search_shortlist(self, searches, rules):
+        """For each graph of `searches` a graph of the same search over the shortlist; none without a shortlist.
+
+        Raises:
+            ValueError: as of `zoo.decoding.shortlist.Shortlisted`.
+        """
+        settings, functions = self.settings, []
+        for graph, search in by_graph(searches).items() if settings.shortlist is not None else ():
+            beams = search.signature.outputs[0].shape[1]
+            function = shortlist_search(self.model, settings.shortlist, settings, beams, rules)
+            table = dataclasses.replace(search.signature, name=over_shortlist(search.name))
+            functions.append(ExportedFunction(table, function, shortlist_name(graph), saved=False, int8=True))
+        return functions
+
     def _with_rules(self, table, ranks=False):
-        """The table with the rules of a search as inputs that need not be given."""
-        rules = rule_inputs(self.settings.rules, not self.remembers, ranks)
-        return dataclasses.replace(table, inputs=(*table.inputs, *rules))
+        """The table with the rules that the model takes as inputs, each with the value that holds where none is given.
+
+        A beam search, which `ranks` hypotheses, takes the rules that rank them if the settings have a value for them,
+        and `n_best`, the number of hypotheses that are wanted.
+        """
+        defaults, inputs = self.settings.rules, list(table.inputs)
+        known = rule_names(prompts=not self.remembers)
+        chosen = [name for name in known if not RULES[name].ranks or ranks and name in defaults]
+        for name in [*(INPUTS.get(name, name) for name in chosen), *(["n_best"] if ranks else [])]:
+            # A rule has one row, or as many as there are ids: ONNX Runtime takes axes of one name for equal.
+            shape = f"{name}_rows", *RULE_AXES.get(name, ())
+            row = np.reshape(defaults.get(name, OFF[name]), [1] * len(shape)).tolist()
+            inputs.append(TensorSpec(name, DTYPES[name], shape, row))
+        return dataclasses.replace(table, inputs=tuple(inputs))
 
     def _more_beams(self):
         return {f"tokens_beam{beams}": beams for beams in self.settings.beams[1:] if beams > 1}
@@ -154,7 +184,7 @@ class Generate(Kind):
     def cases(self, vocabularies):
         names = self.functions.keys() | ({"drive"} if "step" in self.functions else set())
         for name, inputs in self._cases(vocabularies):
-            yield from ((each, inputs) for each in (name, signature_of(name)) if each in names)
+            yield from ((each, inputs) for each in (name, over_shortlist(name)) if each in names)
 
     def _cases(self, vocabularies):
         rng = np.random.default_rng(1)
@@ -267,7 +297,13 @@ class Generate(Kind):
         if "step" in self.functions:
             step = self.functions["step"].signature
             own["step"] = {side: [spec.name for spec in getattr(step, side)] for side in ("inputs", "outputs")}
-        return super().facts() | facts(settings.shortlist, generation) | own
+        if settings.shortlist is not None:
+            own["shortlist"] = {
+                "width": settings.shortlist.width,
+                "always": len(settings.shortlist.always),
+                "generation": {beams: shortlist_name(graph) for beams, graph in generation.items()},
+            }
+        return super().facts() | own
 
 
 def with_bos(token_ids):

@@ -5,8 +5,10 @@ import linecache
 import logging
 import sysconfig
 from pathlib import Path
+from unittest.mock import patch
 
 import keras
+import numpy as np
 import tensorflow as tf
 from onnx import TensorProto, helper
 from tf2onnx import optimizer, tfonnx
@@ -19,7 +21,6 @@ from serving.export.onnx.frozen import freeze, restore
 from serving.export.onnx.functions import resolve_functions
 from serving.export.onnx.graphs import walk
 from serving.export.onnx.operators import native_operators
-from serving.export.onnx.patches import replace
 from serving.export.onnx.recurrent import native_recurrent
 from serving.export.onnx.weights import INSIDE
 from serving.runtime.errors import ConversionError
@@ -51,13 +52,13 @@ DTYPES = {
 }
 
 
-def convert(function, signature, path=None, weights=INSIDE):
+def convert(function, signature, weights=INSIDE):
     """Convert a function of tensors to an ONNX `ModelProto`.
 
     The graph is traced under `native()`, so that recurrent layers, attention, normalisation and look-ups become native
     operators (recurrent layers for **right-padded masks only**, see `recurrent`). The weights are taken out of the
     graph before tf2onnx runs (`frozen`), and `loops.optimize` makes them constants inside loops again. The result must
-    pass ONNX' checker and load in onnxruntime before it is returned or written.
+    pass ONNX' checker and load in onnxruntime before it is returned.
 
     Args:
         function: takes the signature's inputs by name and returns a dict by output name. It is traced without
@@ -65,20 +66,17 @@ def convert(function, signature, path=None, weights=INSIDE):
             no marker stays in its cache; a `tf.function` that it calls must not be used elsewhere.
         signature: `zoo.core.signatures.Signature`; its names become the ONNX names, and its named axes the dynamic
             dimensions.
-        path: the file to write, or None. It is written under another name and renamed, so it is complete or absent.
-        weights: where the arrays of the graph will be; None of `path` where they are not in it.
+        weights: where the arrays of the graph will be.
 
     Raises:
         ConversionError: an operation has no ONNX form, or the outputs disagree with the signature.
     """
     model = _to_onnx(_trace(function, signature), signature, weights)
     loops.optimize(model, weights)
-    _declare(model.graph, signature)
+    declare(model.graph, signature)
     _drop_unused_domains(model)
     weights.check(model)
     load(model, weights)
-    if path is not None:
-        write(model, path)
     return model
 
 
@@ -153,7 +151,8 @@ def _to_onnx(concrete, signature, weights):
                 continue_on_error=True,
             )
         _refuse(errors, signature, concrete.graph)
-        with replace(Graph, update_proto=lambda graph: None):  # which `make_model` does at the end, once for all
+        # `make_model` updates the proto at the end, once for all.
+        with patch.object(Graph, "update_proto", lambda graph: None):
             parsed = optimizer.optimize_graph(parsed, catch_errors=False, optimizers=OPTIMIZERS)
         model = parsed.make_model(signature.name)
     restore(model, values, weights)
@@ -164,9 +163,9 @@ def _to_onnx(concrete, signature, weights):
 def _patch_tf2onnx():
     """A context in which three functions of tf2onnx are replaced."""
     with (
-        replace(controlflow, prefix_graph=_prefix_graph),
-        replace(tfonnx, resolve_functions=resolve_functions),
-        replace(Graph, extract_sub_graph_nodes=_find_needed),
+        patch.object(controlflow, "prefix_graph", _prefix_graph),
+        patch.object(tfonnx, "resolve_functions", resolve_functions),
+        patch.object(Graph, "extract_sub_graph_nodes", _find_needed),
     ):
         yield
 
@@ -224,11 +223,18 @@ def _refuse(errors, signature, graph):
     )
 
 
-def _declare(graph, signature):
-    """Set the names, dtypes and axes of the graph's inputs and outputs to those of the signature."""
+def declare(graph, signature):
+    """Set the names, dtypes and axes of the graph's inputs and outputs to those of the signature.
+
+    An input with a default has it as an initializer of one row, which holds where no other value is given.
+    """
     for values, specs in ((graph.input, signature.inputs), (graph.output, signature.outputs)):
         del values[:]
         values.extend(helper.make_tensor_value_info(spec.name, DTYPES[spec.dtype], spec.shape) for spec in specs)
+    for spec in signature.inputs:
+        if spec.default is not None:
+            row = np.array(spec.default)
+            graph.initializer.append(helper.make_tensor(spec.name, DTYPES[spec.dtype], row.shape, row.ravel()))
 
 
 def _drop_unused_domains(model):

@@ -5,11 +5,13 @@ rules of `serving.export.gate` and `serving.export.doubt` and the sentences of t
 error, because that operator would read it up to there.
 """
 
+import copy
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from serving.export.onnx.convert import DTYPES
+from serving.export.onnx.convert import declare
 from serving.export.onnx.graphs import compact, replace_nodes, required_inputs
 from serving.runtime import doubt
 from serving.runtime.reading import SPACES
@@ -64,7 +66,7 @@ def with_strings(model, kind, tokenizers):
         kind: of `serving.export.kinds`.
         tokenizers: one for each of its sides.
     """
-    model = onnx.ModelProto.FromString(model.SerializeToString())
+    model = copy.deepcopy(model)
     names = {value.name: f"found/{value.name}" for value in model.graph.output}
     for value in model.graph.output:
         model.graph.node.append(helper.make_node("Identity", [value.name], [names[value.name]]))
@@ -83,9 +85,7 @@ def with_strings(model, kind, tokenizers):
         after.nodes.append(helper.make_node("Identity", [value], [name]))
     replace_nodes(graph, [*before.nodes, *graph.node, *after.nodes])
     graph.initializer.extend([*before.constants, *after.constants])
-    for values, specs in ((graph.input, table.inputs), (graph.output, table.outputs)):
-        del values[:]
-        values.extend(helper.make_tensor_value_info(spec.name, DTYPES[spec.dtype], spec.shape) for spec in specs)
+    declare(graph, table)
     opsets = {opset.domain: opset.version for opset in model.opset_import} | {"": OPSET, DOMAIN: 1}
     del model.opset_import[:]
     model.opset_import.extend(helper.make_opsetid(*each) for each in opsets.items())

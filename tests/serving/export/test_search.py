@@ -9,7 +9,6 @@ import tensorflow as tf
 from serving.export import Settings
 from serving.export.kinds import kind_of
 from serving.export.onnx.convert import convert, load
-from serving.export.rules import with_defaults
 from serving.export.runs import settings_of as settings_of_run
 from serving.export.shortlist import Shortlist
 from tests.serving.conftest import MAX_LENGTH, settings_of
@@ -51,7 +50,7 @@ def same(found, wanted):
 
 
 def asked(exported, **given):
-    graph = with_defaults(convert(exported.function, exported.signature), exported.signature)
+    graph = convert(exported.function, exported.signature)
     session = load(graph)
     found = session.run(None, {"token_ids": IDS, "lengths": LENGTHS, **given})
     return dict(zip([node.name for node in session.get_outputs()], found, strict=True))

@@ -12,7 +12,6 @@ from serving.export.onnx.convert import convert, load
 from serving.export.onnx.graphs import walk
 from serving.export.onnx.quantize import quantize
 from serving.export.onnx.ranges import observe
-from serving.export.rules import with_defaults
 from serving.export.shortlist import FILE, Shortlist, choose_shortlist, estimate, of_artefact
 from serving.export.verify import verify
 from serving.hub.light import choose_files, rewrite_manifest
@@ -44,7 +43,7 @@ def everything(tokenizers):
 
 def graph_of(model, shortlist, name):
     function = kind_of(model, settings_of("generate", shortlist=shortlist)).functions[name]
-    return with_defaults(convert(function.function, function.signature), function.signature)
+    return convert(function.function, function.signature)
 
 
 def asked(graph):
