@@ -6,11 +6,11 @@ new keys and values to the cache.
 """
 
 import contextlib
+from unittest.mock import patch
 
 import tensorflow as tf
 
 from serving.export.onnx.markers import onnx_op
-from serving.export.onnx.patches import replace
 from zoo.attention import MultiHeadAttention
 from zoo.attention.base import sees_any
 from zoo.core.masks import MASKED
@@ -24,7 +24,7 @@ def native_attention():
 
     A cache of static size is traced as it is: the operator only supports a cache that grows.
     """
-    with replace(MultiHeadAttention, mix=_mix, mix_all=_mix_all, extend=_extend):
+    with patch.multiple(MultiHeadAttention, mix=_mix, mix_all=_mix_all, extend=_extend):
         yield
 
 

@@ -5,9 +5,9 @@ so it does not recognise nodes as equal if they read different copies of the num
 """
 
 from onnx import numpy_helper
+from onnx.external_data_helper import uses_external_data
 
 from serving.export.onnx.graphs import RANDOM, bodies, drop_unread_initializers, rename_reads, replace_nodes
-from serving.export.onnx.weights import is_beside
 
 SMALL = 1024  # bytes of a constant that is compared with others
 
@@ -43,7 +43,7 @@ def _key(node):
 def _merge_constants(graph, first_names):
     names = {}
     for tensor in graph.initializer:
-        if is_beside(tensor):
+        if uses_external_data(tensor):
             continue
         value = numpy_helper.to_array(tensor)
         if value.nbytes <= SMALL and value.dtype != object:

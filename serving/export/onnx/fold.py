@@ -62,12 +62,6 @@ def _evaluate(node, constants, opset):
     """The values of the node's outputs by name."""
     feeds = {name: constants[name] for name in node.input if name}
     results = [name for name in node.output if name]
-    graph = helper.make_graph(
-        [node],
-        "constant",
-        [helper.make_tensor_value_info(name, 1, None) for name in feeds],
-        [helper.make_tensor_value_info(name, 1, None) for name in results],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    values = [np.asarray(value) for value in ReferenceEvaluator(model).run(None, feeds)]
-    return dict(zip(results, values, strict=True))
+    graph = helper.make_graph([node], "constant", [], [])
+    values = ReferenceEvaluator(graph, {"": opset}).run(results, feeds)
+    return dict(zip(results, map(np.asarray, values), strict=True))

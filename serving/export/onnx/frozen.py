@@ -5,12 +5,13 @@ of a conversion, and a graph of more than 2 GB cannot be copied at all. So `free
 `restore` makes initializers of the ONNX model of them.
 """
 
+from unittest.mock import patch
+
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import convert_to_constants as constants
 from tf2onnx import tf_loader
 
-from serving.export.onnx.patches import replace
 from serving.export.onnx.weights import INSIDE
 
 LARGE = 1024  # bytes; smaller float constants stay in the graph
@@ -33,7 +34,7 @@ def freeze(concrete, inputs, outputs):
     # The first part of `convert_variables_to_constants_v2`, which would then wrap the graph with its weights again.
     data = _Variables(concrete, lower_control_flow=False, aggressive_inlining=True)
     variables = {name: each.numpy for name, each in data.tensor_data.items()}
-    with replace(constants.tensor_util, make_tensor_proto=_without_large_values):
+    with patch.object(constants.tensor_util, "make_tensor_proto", _without_large_values):
         graph_def, _ = constants._replace_variables_by_constants(data)
     weights = {f"{node.name}:0": _take(node, variables) for node in graph_def.node if _is_weight(node)}
     with tf.Graph().as_default() as graph:

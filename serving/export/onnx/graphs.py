@@ -1,9 +1,9 @@
 """Functions to read and rewrite ONNX graphs with nested graphs: names, scopes and the order of nodes."""
 
+import copy
 import itertools
 from graphlib import TopologicalSorter
 
-import onnx
 from onnx import AttributeProto, helper
 
 SHORT = 16  # characters of a name inside a body
@@ -54,8 +54,12 @@ def required_inputs(graph):
 
 def captured_names(graph):
     """The names that a body reads from the graphs around it."""
-    used = {output.name for output in graph.output}.union(*(read_names(node) for node in graph.node))
-    return used - defined_names(graph)
+    return _used_names(graph) - defined_names(graph)
+
+
+def _used_names(graph):
+    """The names of the graph's outputs and of all that its nodes read."""
+    return {value.name for value in graph.output}.union(*(read_names(node) for node in graph.node))
 
 
 def replace_nodes(graph, nodes):
@@ -66,8 +70,8 @@ def replace_nodes(graph, nodes):
 
 
 def drop_unread_initializers(graph):
-    needed = {value.name for value in graph.output}.union(*(read_names(node) for node in graph.node))
-    useful = [tensor for tensor in graph.initializer if tensor.name in needed]
+    used = _used_names(graph)
+    useful = [tensor for tensor in graph.initializer if tensor.name in used]
     del graph.initializer[:]
     graph.initializer.extend(useful)
 
@@ -129,7 +133,7 @@ def compact(model):
     No value may have the name of another, as after `serving.export.onnx.loops.optimize`; what the graph computes, and
     the order of its nodes, stay as they are.
     """
-    model = onnx.ModelProto.FromString(model.SerializeToString())
+    model = copy.deepcopy(model)
     outer_names = {value.name for value in (*model.graph.input, *model.graph.output)} | {""}
     fresh = (name for name in (f"v{number}" for number in itertools.count()) if name not in outer_names)
     names = dict(zip(outer_names, outer_names, strict=True))

@@ -4,7 +4,7 @@ import numpy as np
 from onnx import TensorProto, helper
 from tf2onnx.onnx_opset.math import FloorMod, MatMul
 
-from serving.export.onnx import markers
+from serving.export.onnx.markers import emit
 
 
 def _erfc(context, node, name, args):
@@ -17,27 +17,20 @@ def _erfc(context, node, name, args):
     context.make_node("Sub", inputs, outputs=node.output, shapes=[shape], dtypes=[dtype])
 
 
-def _where(context, node, name, args):
-    """One `Where` node. tf2onnx writes `cond * x + (1 - cond) * y`, six nodes that turn infinity into NaN."""
+def _one_node(context, node, name, args):
+    """The operator of ONNX itself that tf2onnx has given the node as its type, by `HANDLERS`."""
+    operator = node.type
     shape, dtype = context.get_shape(node.output[0]), context.get_dtype(node.output[0])
     context.remove_node(name)
-    context.make_node("Where", node.input, outputs=node.output, name=name, shapes=[shape], dtypes=[dtype])
-
-
-def _range(context, node, name, args):
-    """ONNX' own `Range`. tf2onnx writes Microsoft's operator if that is allowed, which other engines do not know."""
-    shape, dtype = context.get_shape(node.output[0]), context.get_dtype(node.output[0])
-    context.remove_node(name)
-    context.make_node("Range", node.input, outputs=node.output, name=name, shapes=[shape], dtypes=[dtype], domain="")
+    context.make_node(operator, node.input, outputs=node.output, name=name, shapes=[shape], dtypes=[dtype], domain="")
 
 
 def _modulo(context, node, name, args):
-    """One `Mod` of whole numbers, whose sign is the divisor's. tf2onnx divides, multiplies and subtracts."""
-    shape, dtype = context.get_shape(node.output[0]), context.get_dtype(node.output[0])
-    if dtype not in (TensorProto.INT32, TensorProto.INT64):
-        return FloorMod.version_7(context, node)
-    context.remove_node(name)
-    context.make_node("Mod", node.input, outputs=node.output, name=name, shapes=[shape], dtypes=[dtype])
+    """Of whole numbers one `Mod`, whose sign is the divisor's. tf2onnx divides, multiplies and subtracts."""
+    if context.get_dtype(node.output[0]) in (TensorProto.INT32, TensorProto.INT64):
+        _one_node(context, node, name, args)
+    else:
+        FloorMod.version_7(context, node)
 
 
 TURNED = ("transpose_a", "adjoint_a", "adj_x"), ("transpose_b", "adjoint_b", "adj_y")  # attributes of each factor
@@ -55,10 +48,10 @@ def _product(context, node, name, args):
 
 
 HANDLERS = {
-    **markers.HANDLERS,
     "Erfc": (_erfc, []),
-    "FloorMod": (_modulo, []),
-    "Range": (_range, []),
-    "SelectV2": (_where, []),
+    "FloorMod": (_modulo, ["Mod"]),
+    "PyFunc": (emit, []),
+    "Range": (_one_node, ["Range"]),  # tf2onnx writes Microsoft's if that is allowed, which other engines do not know
+    "SelectV2": (_one_node, ["Where"]),  # tf2onnx writes `cond * x + (1 - cond) * y`, which turns infinity into NaN
     **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), (_product, [])),
 }

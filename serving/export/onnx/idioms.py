@@ -11,9 +11,10 @@ A step of a search has a dozen of them, and each node of a small model costs as 
 
 import numpy as np
 from onnx import TensorProto, helper
+from onnx.external_data_helper import uses_external_data
 
 from serving.export.onnx.graphs import rename_reads, walk
-from serving.export.onnx.weights import INSIDE, is_beside
+from serving.export.onnx.weights import INSIDE
 
 END = 10**9  # from which on the end of a slice means the end of the axis: that of Keras, and that of TensorFlow
 SMALL = 64  # numbers at most of a constant that says which part is taken
@@ -24,7 +25,7 @@ def shorten(graph, weights=INSIDE):
     constants = {
         each.name: weights.array(each)
         for each in graph.initializer
-        if not is_beside(each) and np.prod(each.dims) <= SMALL
+        if not uses_external_data(each) and np.prod(each.dims) <= SMALL
     }
     for inner in walk(graph):
         _Graph(inner, constants, graph).shorten()

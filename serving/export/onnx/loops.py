@@ -8,6 +8,8 @@ changes. onnxruntime can neither prepack nor fuse nor quantise such a state. `op
 on the outermost graph and on bodies nested to any depth. The results of the graph do not change.
 """
 
+from onnx.external_data_helper import uses_external_data
+
 from serving.export.onnx.duplicates import merge_duplicates
 from serving.export.onnx.fold import fold_constants
 from serving.export.onnx.graphs import (
@@ -25,7 +27,7 @@ from serving.export.onnx.graphs import (
     walk,
 )
 from serving.export.onnx.idioms import shorten
-from serving.export.onnx.weights import INSIDE, is_beside
+from serving.export.onnx.weights import INSIDE
 
 # What costs next to nothing and does not fail on the values of the branches that our own code writes.
 HARMLESS = set(
@@ -232,7 +234,7 @@ def sink_initializers(graph):
     stay = []
     for tensor in graph.initializer:
         users = [body for body, names in inner if tensor.name in names]
-        if len(users) == 1 and tensor.name not in own_reads and not is_beside(tensor):
+        if len(users) == 1 and tensor.name not in own_reads and not uses_external_data(tensor):
             users[0].initializer.append(tensor)
         else:
             stay.append(tensor)

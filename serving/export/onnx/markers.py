@@ -1,7 +1,7 @@
 """Marker operations: a TensorFlow operation that stands for exactly one ONNX node.
 
 `onnx_op` adds a `PyFunc` to the graph whose token holds the ONNX node as JSON. The `PyFunc` is never run: at the
-conversion, `HANDLERS` replaces it by this node. Nothing has to be compiled or registered, weights become initializers
+conversion, `emit` replaces it by this node. Nothing has to be compiled or registered, weights become initializers
 as usual, and it works inside the bodies of `tf.while_loop`. A graph with markers can only be converted, so they are
 emitted under a context manager that `convert` enters.
 """
@@ -42,7 +42,7 @@ def onnx_op(op_type, inputs, dtypes, shapes, domain="", **attrs):
     return [tf.ensure_shape(output, shape) for output, shape in zip(outputs, shapes, strict=True)]
 
 
-def _emit(context, node, name, args):
+def emit(context, node, name, args):
     """A tf2onnx handler: replaces a marker by the node that its token describes."""
     token = node.get_attr_value("token").decode()
     if not token.startswith(PREFIX):
@@ -66,6 +66,3 @@ def _emit(context, node, name, args):
         dtypes=dtypes,
         domain=spec["domain"],
     )
-
-
-HANDLERS = {"PyFunc": (_emit, [])}

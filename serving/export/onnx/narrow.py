@@ -4,8 +4,9 @@ ONNX Runtime computes these nodes once, when a session is made, also in the bodi
 before and gives the same results bit for bit. An initializer that a format cannot hold exactly stays as it is.
 """
 
+import copy
+
 import numpy as np
-import onnx
 from onnx import TensorProto, helper
 
 from serving.export.onnx.graphs import replace_nodes, walk
@@ -28,7 +29,7 @@ def narrow(model, storage, weights=INSIDE):
             suffice (`serving.export.storage.split_steps`), and else float16.
         weights: where the arrays of the model are, and those of the new one will be.
     """
-    model = onnx.ModelProto.FromString(model.SerializeToString())
+    model = copy.deepcopy(model)
     for graph in walk(model.graph):
         outputs = {value.name for value in graph.output}
         tensors = [tensor for tensor in graph.initializer if tensor.name not in outputs]

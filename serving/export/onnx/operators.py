@@ -4,12 +4,12 @@ Keras builds them from reshapes and reductions, which neither tf2onnx nor onnxru
 """
 
 import contextlib
+from unittest.mock import patch
 
 import tensorflow as tf
 from keras import layers, ops
 
 from serving.export.onnx.markers import onnx_op
-from serving.export.onnx.patches import replace
 from zoo.core import beams
 from zoo.decoding import rules
 from zoo.decoding.written import BARRED, barred
@@ -21,11 +21,11 @@ tensordot, take, normalise = tf.tensordot, ops.take, layers.LayerNormalization.c
 def native_operators():
     """A context in which calls with a single ONNX operator trace to it, and others as usual. For conversion only."""
     with (
-        replace(tf, tensordot=_tensordot),
-        replace(ops, take=_take),
-        replace(beams, gather_leaf=_gather_leaf),
-        replace(rules, barred=_bar),
-        replace(layers.LayerNormalization, call=_normalise),
+        patch.object(tf, "tensordot", _tensordot),
+        patch.object(ops, "take", _take),
+        patch.object(beams, "gather_leaf", _gather_leaf),
+        patch.object(rules, "barred", _bar),
+        patch.object(layers.LayerNormalization, "call", _normalise),
     ):
         yield
 

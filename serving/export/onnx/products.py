@@ -1,5 +1,6 @@
 """The products of a graph with constant weights, and the int8 versions of these weights."""
 
+import copy
 import hashlib
 
 import numpy as np
@@ -15,22 +16,21 @@ ROW_STEPS = 127  # the same for weights that are not multiplied as integers
 class Constants:
     """The constants that a graph can read, its own and those of the graphs around it, and their int8 versions."""
 
-    def __init__(self, weights=INSIDE, homes=None, done=None, columns=None, transposes=None):
+    def __init__(self, weights=INSIDE):
         self.weights = weights
-        self.homes = homes or {}  # name -> (graph, tensor)
-        self.done = {} if done is None else done  # (name, kind) -> int8 names
-        self.columns = columns or {}  # name of a matrix of gathered columns -> name of the matrix of its rows
-        self.transposes = transposes or {}  # name of the transpose of a matrix -> name of the matrix
+        self.homes = {}  # name -> (graph, tensor)
+        self.columns = {}  # name of a matrix of gathered columns -> name of the matrix of its rows
+        self.transposes = {}  # name of the transpose of a matrix -> name of the matrix
+        self.rounded = set()  # names of int8 weights that are there, in any graph
 
     def extend(self, graph):
         """The constants that a graph inside this one can read."""
-        own = {tensor.name: (graph, tensor) for tensor in graph.initializer}
-        constants = Constants(self.weights, self.homes | own, self.done)
-        gathered = {node.output[0]: rows.input[0] for node, rows in gathered_columns(graph, constants)}
-        transposes = {node.output[0]: node.input[0] for node in transposed_matrices(graph, constants)}
-        return Constants(
-            self.weights, constants.homes, self.done, self.columns | gathered, self.transposes | transposes
-        )
+        inner = copy.copy(self)
+        inner.homes = self.homes | {tensor.name: (graph, tensor) for tensor in graph.initializer}
+        gathered = {node.output[0]: rows.input[0] for node, rows in gathered_columns(graph, inner)}
+        transposes = {node.output[0]: node.input[0] for node in transposed_matrices(graph, inner)}
+        inner.columns, inner.transposes = self.columns | gathered, self.transposes | transposes
+        return inner
 
     def shape(self, name):
         """The shape of a float constant; () for any other name."""
@@ -49,54 +49,52 @@ class Constants:
 
     def int8(self, name, transposed=False, steps=STEPS):
         """The names of the int8 weight (..., inputs, outputs) and of its scales (..., outputs)."""
-        key = name, transposed, steps
-        if key not in self.done:  # a shared weight is quantised once, in the graph that holds it
-            rounded, scale = to_int8(self._weight(name, transposed), steps)
-            base = f"{name}/int8_{steps}" + ("_transposed" if transposed else "")
-            self.done[key] = self._add_initializers(name, base, rounded, scale)
-        return self.done[key]
+        base = f"{name}/int8_{steps}" + ("_transposed" if transposed else "")
+        return self._add_once(name, base, lambda: to_int8(self._weight(name, transposed), steps))
 
     def int8_rows(self, name):
         """The names of the int8 weight `(rows, units)` and of the scale `(rows,)` of each row."""
-        key = name, "rows"
-        if key not in self.done:
-            rounded, scale = to_int8(self._weight(name, transposed=True))
-            self.done[key] = self._add_initializers(name, f"{name}/int8_rows", np.ascontiguousarray(rounded.T), scale)
-        return self.done[key]
+        return self._add_once(name, f"{name}/int8_rows", lambda: to_int8(self._weight(name), axis=-1))
 
     def int8_lists(self, name):
         """The names of an int8 weight as it is, and of the scales, for each index of the last axis but one, `(..., 1)`.
 
         They are the weight again if they are multiplied.
         """
-        key = name, "lists"
-        if key not in self.done:
-            rounded, scale = to_int8(self._weight(name, transposed=True), ROW_STEPS)
-            lists = np.ascontiguousarray(np.swapaxes(rounded, -1, -2))
-            self.done[key] = self._add_initializers(name, f"{name}/int8_lists", lists, scale[..., None])
-        return self.done[key]
+
+        def make():
+            rounded, scale = to_int8(self._weight(name), ROW_STEPS, axis=-1)
+            return rounded, scale[..., None]
+
+        return self._add_once(name, f"{name}/int8_lists", make)
 
     def _digest(self, name, transposed):
         weight = np.ascontiguousarray(self._weight(name, transposed))
         return hashlib.sha256(repr(weight.shape).encode() + weight.tobytes()).hexdigest()[:16]
 
-    def _weight(self, name, transposed):
+    def _weight(self, name, transposed=False):
         weight = self.weights.array(self.homes[name][1])
         return np.swapaxes(weight, -1, -2) if transposed else weight
 
-    def _add_initializers(self, name, base, rounded, scale):
-        """The names of initializers, beside the weight, of what was rounded and of its scales."""
+    def _add_once(self, name, base, make):
+        """The names of two initializers: what `make` has rounded of a weight, and its scales.
+
+        They are made once, in the graph that holds the weight, however many products share it.
+        """
         names = [base, f"{base}_scale"]
-        self.homes[name][0].initializer.extend(map(self.weights.tensor, (rounded, scale), names))
+        if base not in self.rounded:
+            self.rounded.add(base)
+            home, _ = self.homes[name]
+            home.initializer.extend(map(self.weights.tensor, make(), names))
         return names
 
 
-def to_int8(weight, steps=STEPS):
-    """`(int8, scale)` with `weight = int8 * scale`: shapes (..., inputs, outputs) and (..., outputs)."""
-    largest = np.abs(weight).max(axis=-2)
+def to_int8(weight, steps=STEPS, axis=-2):
+    """`(int8, scale)`, whose product is nearly the weight; each scale is that of all numbers along the axis."""
+    largest = np.abs(weight).max(axis, keepdims=True)
     scale = np.maximum(largest, np.finfo(np.float32).tiny) / np.float32(steps)
-    rounded = np.clip(np.rint(weight / scale[..., None, :]), -steps, steps).astype(np.int8)
-    return np.ascontiguousarray(rounded), scale
+    rounded = np.clip(np.rint(weight / scale), -steps, steps).astype(np.int8)
+    return np.ascontiguousarray(rounded), np.squeeze(scale, axis)
 
 
 def attributes(node):

@@ -159,22 +159,22 @@ def _bias_additions(graph, constants):
 
 
 def _look_up(node, constants):
+    """The nodes that look up int8 rows and make float32 of them."""
     rows, numbers, scales, column = (f"{node.output[0]}/{kind}" for kind in ("int8", "float", "scales", "column"))
-    if node.input[0] in constants.transposes.values():
+    has_rows = node.input[0] in constants.transposes.values()  # which a product shares, with a scale of each
+    if has_rows:
         weight, scale = constants.int8_rows(node.input[0])
-        return (
-            helper.make_node("Gather", [weight, node.input[1]], [rows]),
-            helper.make_node("Cast", [rows], [numbers], to=TensorProto.FLOAT),
-            helper.make_node("Gather", [scale, node.input[1]], [scales]),
-            helper.make_node("Unsqueeze", [scales, LAST], [column]),
-            helper.make_node("Mul", [numbers, column], [node.output[0]]),
-        )
-    weight, scale = constants.int8(node.input[0], steps=ROW_STEPS)
-    return (
+    else:
+        weight, scale = constants.int8(node.input[0], steps=ROW_STEPS)
+    nodes = [
         helper.make_node("Gather", [weight, node.input[1]], [rows]),
         helper.make_node("Cast", [rows], [numbers], to=TensorProto.FLOAT),
-        helper.make_node("Mul", [numbers, scale], [node.output[0]]),
-    )
+    ]
+    if has_rows:
+        nodes.append(helper.make_node("Gather", [scale, node.input[1]], [scales]))
+        nodes.append(helper.make_node("Unsqueeze", [scales, LAST], [column]))
+        scale = column
+    return [*nodes, helper.make_node("Mul", [numbers, scale], [node.output[0]])]
 
 
 def _lstm(node, nodes, constants):

@@ -5,10 +5,10 @@ in `DynamicQuantizeMatMul`, an answer would depend on the other rows of its batc
 graph is quantised, by running texts through the float32 graph, and holds for all runs.
 """
 
+import copy
 import itertools
 
 import numpy as np
-import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from serving.export.onnx.convert import load
@@ -62,7 +62,7 @@ def make_foldable(model, weights=INSIDE):
     Where arrays stand beside the graph, one that is also read as it is, as an embedding that is the output matrix, too,
     stays one: ONNX Runtime transposes it when it opens the graph.
     """
-    model = onnx.ModelProto.FromString(model.SerializeToString())
+    model = copy.deepcopy(model)
     always = () if weights is not INSIDE else ("Transpose",)
     lift_initializers(model.graph)
     hoist(model.graph)

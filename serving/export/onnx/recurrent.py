@@ -13,13 +13,13 @@ ones in this zoo, are right-padded.
 
 import contextlib
 import warnings
+from unittest.mock import patch
 
 import keras
 import tensorflow as tf
 from keras import layers
 
 from serving.export.onnx.markers import onnx_op
-from serving.export.onnx.patches import replace
 
 # Layer: ONNX operator, Keras' cell, and the gates in the order of ONNX, as positions in Keras' kernel.
 OPERATORS = {
@@ -54,7 +54,7 @@ def native_recurrent():
     """
     with contextlib.ExitStack() as stack:
         for layer in OPERATORS:
-            stack.enter_context(replace(layer, inner_loop=_inner_loop))
+            stack.enter_context(patch.object(layer, "inner_loop", _inner_loop))
         yield
 
 

@@ -4,8 +4,9 @@ The oldest versions were measured (benchmarks/onnxruntime_versions.py). Version 
 gives wrong results if `MultiHeadAttention` has a mask (a bias or padding) and the batch has more than one row.
 """
 
+from onnx.external_data_helper import ExternalDataInfo, uses_external_data
+
 from serving.export.onnx.graphs import opset_of, walk
-from serving.export.onnx.weights import is_beside, location
 
 OLDEST = "1.20"  # the oldest that was measured
 MASKED = "1.21"  # the oldest whose MultiHeadAttention honours masks
@@ -19,7 +20,7 @@ def requirements(model):
     """
     nodes = [node for graph in walk(model.graph) for node in graph.node]
     custom = sorted({f"{node.domain}::{node.op_type}" for node in nodes if node.domain not in ("", "ai.onnx")})
-    weights = {location(tensor) for tensor in model.graph.initializer if is_beside(tensor)}
+    weights = {ExternalDataInfo(tensor).location for tensor in model.graph.initializer if uses_external_data(tensor)}
     return {
         "opset": opset_of(model),
         "operators": custom,

@@ -5,12 +5,14 @@ large network stand beside its graphs, whose tensors only name them, and are at 
 of an artefact share (ONNX calls this external data).
 """
 
+import copy
 import hashlib
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from onnx.external_data_helper import ExternalDataInfo, uses_external_data
 
 LEAST = 1024  # bytes of an array that stands beside its graph
 ALIGNED = 64  # each array begins at a multiple of so many bytes
@@ -56,11 +58,11 @@ class Beside(Inside):
         return _place(tensor, key, 0, values.nbytes)
 
     def array(self, tensor):
-        return self._arrays[location(tensor)] if is_beside(tensor) else super().array(tensor)
+        return self._arrays[ExternalDataInfo(tensor).location] if uses_external_data(tensor) else super().array(tensor)
 
     def give(self, options, model):
-        tensors = [tensor for tensor in model.graph.initializer if is_beside(tensor)]
-        arrays = {location(tensor): _as_bytes(self.array(tensor)) for tensor in tensors}
+        tensors = [tensor for tensor in model.graph.initializer if uses_external_data(tensor)]
+        arrays = {ExternalDataInfo(tensor).location: _as_bytes(self.array(tensor)) for tensor in tensors}
         buffers = list(arrays.values())
         options.add_external_initializers_from_files_in_memory(list(arrays), buffers, [each.nbytes for each in buffers])
         options.add_session_config_entry(*NOT_PACKED)
@@ -68,8 +70,8 @@ class Beside(Inside):
 
     def check(self, model):
         """As of `Inside`; for the checker, which would look for files, what is held here is an input of the graph."""
-        model = onnx.ModelProto.FromString(model.SerializeToString())
-        beside = [tensor for tensor in model.graph.initializer if is_beside(tensor)]
+        model = copy.deepcopy(model)
+        beside = [tensor for tensor in model.graph.initializer if uses_external_data(tensor)]
         for tensor in beside:
             model.graph.initializer.remove(tensor)
             model.graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
@@ -88,7 +90,7 @@ class WeightsFile:
 
     def refer(self, model, weights):
         """A copy of a `ModelProto` whose large arrays, those of `weights` and its own, are in this file."""
-        model = onnx.ModelProto.FromString(model.SerializeToString())
+        model = copy.deepcopy(model)
         for tensor in model.graph.initializer:
             values = weights.array(tensor)
             if values.nbytes >= LEAST and values.dtype != object:
@@ -108,22 +110,8 @@ class WeightsFile:
         return self._places[digest]
 
 
-def is_beside(tensor):
-    """Whether the array of a `TensorProto` is not in it."""
-    return tensor.data_location == TensorProto.EXTERNAL
-
-
-def location(tensor):
-    """The file, or in `Beside` the key, of an array that is not in its `TensorProto`."""
-    return next(entry.value for entry in tensor.external_data if entry.key == "location")
-
-
-def relocate(tensor, name):
-    """Say that the file of an array that is not in its `TensorProto` has another name."""
-    next(entry for entry in tensor.external_data if entry.key == "location").value = name
-
-
 def _place(tensor, location, offset, length):
+    """The tensor, whose array is at a place in a file, or has a key in `Beside`."""
     tensor.data_location = TensorProto.EXTERNAL
     del tensor.external_data[:]
     for key, value in (("location", location), ("offset", offset), ("length", length)):
