@@ -5,8 +5,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from serving.export.lexicon import likeliest, links, model_1
-from serving.export.shortlist import Shortlist
+from serving.export.shortlist import Shortlist, likeliest, links, model_1
 from zoo.text.special import EOS
 
 # das Haus / the house, das Buch / the book, ein Buch / a book
