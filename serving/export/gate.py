@@ -52,25 +52,26 @@ def limit(bound, gated, pieces, around):
         around: the `zoo.text.Around` of each text; it is kept whole, whatever is cut.
     """
     counts = tf.cast(pieces.row_lengths(), tf.int32)
-    read, limited = _limit(bound, gated, counts + around.size, around)
-    counts_kept = read - around.size
-    ids, read = _cut(
-        pieces, counts - counts_kept if bound.side == "last" else tf.zeros_like(counts), counts_kept, around
-    )
-    return ids, read, replace(limited, warnings=join(limited.warnings, unknown_warning(ids, read, around.size)))
+    lengths = counts + around.size
+    gated = _refuse(bound, gated, lengths)
+    kept = tf.where(tf.equal(gated.errors, ""), tf.minimum(counts, max(bound.max_input - around.size, 0)), 0)
+    ids, read = _cut(pieces, counts - kept if bound.side == "last" else tf.zeros_like(counts), kept, around)
+    return ids, read, _warn(bound, gated, lengths, ids, read, around)
 
 
-def _limit(bound, gated, lengths, around):
-    """`(lengths, gated)` within the bound, of texts with these numbers of ids."""
-    most, over = bound.max_input, lengths > bound.max_input
-    counts = tf.where(gated.cut, gated.counts, lengths)
-    refused = over & (bound.overlong == "refuse")
+def _refuse(bound, gated, lengths):
+    """`gated` with the errors of texts that have too many ids."""
+    refused = (lengths > bound.max_input) & (bound.overlong == "refuse")
     errors = tf.where(refused, fill(lambda count: bound.overlong_error(count, "tokens"), lengths), gated.errors)
-    read = tf.where(tf.equal(errors, ""), tf.minimum(lengths, max(most, around.size)), around.size)
-    has_warning = tf.equal(errors, "") & (over | gated.cut)
-    unit = tf.where(gated.cut, "characters", "tokens")
-    warnings = tf.where(has_warning, fill(bound.cut_warning, read, counts, unit), "")
-    return read, replace(gated, errors=errors, warnings=warnings)
+    return replace(gated, errors=errors)
+
+
+def _warn(bound, gated, lengths, ids, read, around):
+    """`gated` with the warnings about what is not read of texts with these numbers of ids, and about unknown pieces."""
+    is_part = tf.equal(gated.errors, "") & (gated.cut | (lengths > bound.max_input))
+    whole, unit = tf.where(gated.cut, gated.counts, lengths), tf.where(gated.cut, "characters", "tokens")
+    warnings = tf.where(is_part, fill(bound.cut_warning, read, whole, unit), "")
+    return replace(gated, warnings=join(warnings, unknown_warning(ids, read, around.size)))
 
 
 def _cut(pieces, first, count, around):
@@ -91,27 +92,24 @@ def limit_words(bound, gated, pieces, words_read, around):
             are read, `first` by its place among all ids.
     """
     own = tf.cast(pieces.row_lengths(), tf.int32)
-    _, limited = _limit(bound, gated, own + around.size, around)
-    counts = words_read["word_counts"]
-    number = tf.range(tf.shape(words_read["first"])[1])[None, :]
-    following = tf.pad(words_read["first"][:, 1:], [[0, 0], [0, 1]])[:, : tf.shape(words_read["first"])[1]]
+    gated = _refuse(bound, gated, own + around.size)
+    first, counts = words_read["first"], words_read["word_counts"]
+    number = tf.range(tf.shape(first)[1])[None, :]
+    following = tf.pad(first[:, 1:], [[0, 0], [0, 1]])[:, : tf.shape(first)[1]]
     word_ends = tf.where(number < counts[:, None] - 1, following, own[:, None])
-    fits = word_ends + around.size <= bound.max_input
-    is_kept = (number < counts[:, None]) & fits & tf.equal(limited.errors, "")[:, None]
-    read = tf.reduce_max(tf.where(is_kept, word_ends, 0), axis=1)
+    fits = (word_ends + around.size <= bound.max_input) & tf.equal(gated.errors, "")[:, None]
+    is_kept = fits & (number < counts[:, None])
     counts = tf.reduce_sum(tf.cast(is_kept, tf.int32), axis=1)
-    ids, read = _cut(pieces, tf.zeros_like(read), tf.maximum(read, 0), around)
-    has_warning = tf.not_equal(limited.warnings, "")
-    unit, whole = tf.where(gated.cut, "characters", "tokens"), tf.where(gated.cut, gated.counts, own + around.size)
-    warnings = tf.where(has_warning, fill(bound.cut_warning, read, whole, unit), "")
-    warnings = join(warnings, unknown_warning(ids, read, around.size))
+    last = tf.maximum(tf.reduce_max(tf.where(is_kept, word_ends, 0), axis=1), 0)
+    ids, read = _cut(pieces, tf.zeros_like(last), last, around)
     width = tf.reduce_max(tf.concat([counts, [0]], 0))
     is_kept, before = tf.sequence_mask(counts, width), len(around.before)
     words = {
         name: tf.where(is_kept, words_read[name][:, :width] + more, 0)
         for name, more in {"starts": 0, "ends": 0, "first": before}.items()
     }
-    return ids, read, replace(limited, warnings=warnings), {**words, "word_counts": counts}
+    gated = _warn(bound, gated, own + around.size, ids, read, around)
+    return ids, read, gated, {**words, "word_counts": counts}
 
 
 def is_blank(text):

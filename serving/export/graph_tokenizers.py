@@ -91,14 +91,6 @@ class GraphTokenizer(tf.Module):
         words_read["first"] = tf.where(is_word, words_read["first"], 0)
         return joined, words_read
 
-    def encode_words(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
-        """`word_pieces` with what stands around a text: token_ids and lengths as of `encode`, and the words."""
-        pieces, words_read = self.word_pieces(text)
-        is_word = tf.sequence_mask(words_read["word_counts"])
-        return *padded(surround(pieces, self.around)), words_read | {
-            "first": tf.where(is_word, words_read["first"] + len(self.around.before), 0)
-        }
-
     def decode(self, token_ids: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
         """Text of the first `lengths` tokens of each row; PAD, BOS, EOS and other special ids are dropped.
 

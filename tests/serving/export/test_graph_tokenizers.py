@@ -62,17 +62,15 @@ SPACED = [*NASTY, "  a\u3000👩‍👩‍👧 日本e\u0301\tß\x1c \u200b ", "
 @pytest.mark.release(but=2)
 def test_words_are_encoded_by_themselves_and_know_their_places(pair):
     tokenizer, graph = pair
-    token_ids, lengths, found = (
-        tf.nest.map_structure(lambda t: t.numpy(), each) for each in graph.encode_words(SPACED)
-    )
+    pieces_read, found = graph.word_pieces(SPACED)
+    pieces_read, found = pieces_read.to_list(), {name: each.numpy() for name, each in found.items()}
     for row, text in enumerate(SPACED):
         # In Python white space is what Unicode says, and four old control characters.
         words = [word for word in re.split(r"(?:(?![\x1c-\x1f])\s)+", text) if word]
         pieces = tokenizer.encode_words([word.replace("\0", "\1") for word in words])
         count = found["word_counts"][row]
         assert count == len(words)
-        assert token_ids[row, : lengths[row]].tolist() == [*sum(pieces, []), EOS]
-        assert (token_ids[row, lengths[row] :] == PAD).all()
+        assert pieces_read[row] == sum(pieces, [])
         places = zip(found["starts"][row][:count], found["ends"][row][:count], strict=True)
         assert [text[start:end] for start, end in places] == words
         assert found["first"][row][:count].tolist() == [sum(map(len, pieces[:index])) for index in range(count)]
@@ -92,8 +90,8 @@ def test_every_rule_cuts_a_text_as_python_does(rule):
 
 def test_no_words_at_all():
     tokenizer = Tokenizer.train(CORPUS, 80)
-    token_ids, lengths, found = GraphTokenizer(tokenizer.model_bytes).encode_words(tf.constant(["", " \n"]))
-    assert token_ids.numpy().tolist() == [[EOS], [EOS]] and lengths.numpy().tolist() == [1, 1]
+    pieces, found = GraphTokenizer(tokenizer.model_bytes).word_pieces(tf.constant(["", " \n"]))
+    assert pieces.to_list() == [[], []]
     assert found["word_counts"].numpy().tolist() == [0, 0] and found["starts"].shape == (2, 0)
 
 
