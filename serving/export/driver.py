@@ -65,16 +65,9 @@ def _example(model, sizes):
     return {"first_ids": first_ids, "memory": memory, "state": state}, int(logits.shape[-1])
 
 
-def flatten(structure, prefix=""):
-    """`{"path.to.leaf": leaf}` in the order in which `tree.flatten` visits the leaves."""
-    if isinstance(structure, dict):
-        items = sorted(structure.items())
-    elif isinstance(structure, (list, tuple)):
-        items = enumerate(structure)
-    else:
-        return {prefix: structure}
-    start = f"{prefix}." if prefix else ""
-    return {name: leaf for key, value in items for name, leaf in flatten(value, f"{start}{key}").items()}
+def flatten(structure):
+    """`{"path.to.leaf": leaf}` in the order of `tree.flatten`."""
+    return {".".join(map(str, path)): leaf for path, leaf in tree.flatten_with_path(structure)}
 
 
 def named_specs(examples):

@@ -67,34 +67,32 @@ def measure(directory, texts, whole):
         directory, texts: as of `report`.
         whole: whether answers are as long as they may be, because they are scored.
     """
-    directory = Path(directory)
-    runtimes = {name: Runtime(directory, precision=name, threads=1) for name in PRECISIONS}
-    some = [texts[index % len(texts)] for index in range(BATCH)]
-    modes, answers, scores, bytes_of = [], {}, {}, graph_bytes(runtimes["float32"].manifest)
-    kind = KINDS[runtimes["float32"].kind]
-    large = any(weight_files(runtimes["float32"].manifest, mode.graph) for mode in runtimes["float32"].modes)
-    short = {"max_length": TOKENS} if large and "max_length" in runtimes["float32"].options else {}
-    rounds = 1 if large else ROUNDS
-    for mode in (replace(mode, options=mode.options | short) for mode in runtimes["float32"].modes):
-        options = {name: value for name, value in mode.options.items() if not whole or name not in short}
-        pair = [[result.answer for result in runtimes[name].run(texts, **options)] for name in PRECISIONS]
+    runtimes = {name: Runtime(Path(directory), precision=name, threads=1) for name in PRECISIONS}
+    runtime, some = runtimes["float32"], [texts[index % len(texts)] for index in range(BATCH)]
+    kind, bytes_of = KINDS[runtime.kind], graph_bytes(runtime.manifest)
+    large = any(weight_files(runtime.manifest, mode.graph) for mode in runtime.modes)
+    short = {"max_length": TOKENS} if large and "max_length" in runtime.options else {}
+    modes, answers = [], {}
+    for mode in runtime.modes:
+        quick = replace(mode, options=mode.options | short)
+        options = mode.options if whole else quick.options
+        pair = [[result.answer for result in each.run(texts, **options)] for each in runtimes.values()]
         sizes = [bytes_of[graph_file(mode.graph, name)] for name in PRECISIONS]
+        seconds = {batch: medians(runtimes, some[:batch], quick, 1 if large else ROUNDS) for batch in (1, BATCH)}
         modes.append(
             {
                 "mode": mode.name,
                 "megabytes": [round(size / 1e6, 2) for size in sizes],
                 "milliseconds": {
-                    str(batch): [
-                        round(1e3 * each, 3) for each in medians(runtimes, some[:batch], mode, rounds).values()
-                    ]
-                    for batch in (1, BATCH)
+                    str(batch): [round(1e3 * each, 3) for each in times.values()] for batch, times in seconds.items()
                 },
                 "identical": round(kind.agreement(*pair), 6),
             }
         )
         answers[mode.name] = pair
+    scores = {}
     if kind.prompts:
-        scores["score"] = {"nats_per_token": [_nats_per_token(runtime.score(texts)) for runtime in runtimes.values()]}
+        scores["score"] = {"nats_per_token": [_nats_per_token(each.score(texts)) for each in runtimes.values()]}
     bound = {"tokens": TOKENS} if short else {}
     return {"texts": len(texts), "modes": modes, "scores": scores} | bound, answers
 

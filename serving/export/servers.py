@@ -55,7 +55,7 @@ def missing(folder, version):
     An attribute whose name begins with an underscore is a remark that every version ignores.
     """
     lacks = set()
-    for operator, used in _used_operators(folder):
+    for operator, used in used_operators(folder):
         defined = attributes(operator, version)
         if defined is None:
             lacks.add(f"the operator {operator}")
@@ -66,7 +66,7 @@ def missing(folder, version):
     return sorted(lacks)
 
 
-def _used_operators(folder):
+def used_operators(folder):
     """`{(operator, attributes)}` of the nodes of a SavedModel, those of its functions included."""
     proto = saved_model_pb2.SavedModel.FromString((Path(folder) / SAVED_MODEL).read_bytes())
     used = set()

@@ -127,7 +127,7 @@ def halve(path):
     `keras.models.load_model` reads it as any other: a layer's variables are float32 and get the same values as before.
     The file is written beside and renamed, so it is the old one or the new one.
     """
-    _rewrite(path, write_halved, zipfile.ZIP_DEFLATED)
+    write_atomically(path, functools.partial(_write, Path(path), False))
 
 
 def pack(path):
@@ -135,32 +135,28 @@ def pack(path):
 
     Nobody has to unpack it: HDF5 does so when it reads an array.
     """
-    _rewrite(path, functools.partial(write_halved, packed=True), zipfile.ZIP_STORED)
+    write_atomically(path, functools.partial(_write, Path(path), True))
 
 
-def _rewrite(path, change, compression):
-    """`change` writes the weights from one file to another, so that one array at a time is in memory."""
-    write_atomically(path, functools.partial(_write, Path(path), change, compression))
-
-
-def _write(path, change, compression, file):
+def _write(path, packed, file):
+    """Write the archive to a file. Its weights go through files, so that one array at a time is in memory."""
     files = [tempfile.TemporaryFile(dir=path.parent) for _ in range(2)]
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(file, "w") as new, files[0] as original, files[1] as result:
         for name in old.namelist():
             entry = zipfile.ZipInfo(name, EARLIEST)
-            entry.compress_type = compression
+            entry.compress_type = zipfile.ZIP_STORED if packed else zipfile.ZIP_DEFLATED
             entry.external_attr = 0o600 << 16
             entry.file_size = old.getinfo(name).file_size  # at most; says whether 2 GB are enough
             with old.open(name) as source, new.open(entry, "w") as target:
                 if name == WEIGHTS:
                     shutil.copyfileobj(source, original)
-                    change(original, result)
+                    write_arrays(original, result, packed)
                     result.seek(0)
                     source = result
                 shutil.copyfileobj(source, target)
 
 
-def write_halved(content, written, packed=False):
+def write_arrays(content, written, packed=False):
     """Write an HDF5 file with the same groups, attributes and arrays, the exact ones of float32 in float16.
 
     Args:

@@ -7,7 +7,6 @@ from serving.lazy import later
 from serving.runtime.artefact import SAVED_MODEL
 
 graphs = later("serving.export.graph_tokenizers")
-saved_model_pb2 = later("tensorflow.core.protobuf.saved_model_pb2")
 servers = later("serving.export.servers")
 tf = later("tensorflow")
 
@@ -75,10 +74,7 @@ class SavedModel(Form):
         return {key: value.numpy() for key, value in outputs.items()}
 
     def faults(self):
-        proto = saved_model_pb2.SavedModel.FromString((self.directory / SAVED_MODEL).read_bytes())
-        graph = proto.meta_graphs[0].graph_def
-        nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
-        operations = sorted({node.op for node in nodes} & FORBIDDEN_OPERATIONS)
+        operations = sorted({operator for operator, _ in servers.used_operators(self.directory)} & FORBIDDEN_OPERATIONS)
         return [f"the SavedModel holds Python operations that no server can run: {operations}."] if operations else []
 
     @classmethod

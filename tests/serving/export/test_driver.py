@@ -16,7 +16,7 @@ def test_leaves_come_as_keras_visits_them():
 
     structure = {"b": [np.array(1), {"z": np.array(2), "a": np.array(3)}], "a": (np.array(4),)}
     assert [int(leaf) for leaf in flatten(structure).values()] == [int(leaf) for leaf in tree.flatten(structure)]
-    assert list(flatten(structure, "state")) == ["state.a.0", "state.b.0", "state.b.1.a", "state.b.1.z"]
+    assert list(flatten({"state": structure})) == ["state.a.0", "state.b.0", "state.b.1.a", "state.b.1.z"]
 
 
 def test_an_axis_has_the_name_of_what_it_follows():

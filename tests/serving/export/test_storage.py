@@ -19,7 +19,7 @@ from serving.export.storage import (
     round_nearest,
     round_weights,
     split_steps,
-    write_halved,
+    write_arrays,
 )
 from tests.serving.conftest import make_model, make_seq2seq
 
@@ -198,7 +198,7 @@ def test_attributes_and_empty_groups_are_kept():
         file.create_dataset("a/vars/0", data=np.float32([0.5])).attrs["unit"] = "one"
         file["a/vars/1"] = np.int64([2**40])
         file["a/vars/2"] = np.float32(0.1)
-    write_halved(content, written)
+    write_arrays(content, written)
     with h5py.File(written) as file:
         assert (file.attrs["keras"], file["empty"].attrs["name"]) == ("3", "nothing")
         assert (file["a/vars/0"].dtype, file["a/vars/0"].attrs["unit"]) == ("float16", "one")
