@@ -10,6 +10,7 @@ expectation lists their inputs and outputs.
 
 import json
 import sys
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
@@ -30,10 +31,56 @@ LIMIT = 1e-2
 OTHERWISE = "otherwise.npz"  # beside the report: what is not as expected, see `Report`
 
 
+@dataclass
+class Case:
+    """What a signature is asked, and what the Keras model answers: arrays by name.
+
+    Args:
+        name: of the signature, or "drive" for the logits along given tokens, which encoder and step must give.
+        inputs, outputs: the arrays.
+        spread: by how much each output of numbers may differ, where `serving.export.parity.sensitivity` measured it.
+        left_out: the rows that do not count, by `serving.export.parity.ties`.
+    """
+
+    name: str
+    inputs: dict
+    outputs: dict
+    spread: dict = field(default_factory=dict)
+    left_out: list = field(default_factory=list)
+
+    def counted(self, values):
+        """The rows of an output that count."""
+        return np.delete(values, self.left_out, axis=0) if len(self.left_out) else values
+
+
+def save_cases(path, cases):
+    """Write a file that `load_cases` reads."""
+    arrays = {}
+    for number, case in enumerate(cases):
+        sides = {"inputs": case.inputs, "outputs": case.outputs, "spread": case.spread, "left_out": {"": case.left_out}}
+        for side, values in sides.items():
+            arrays |= {f"{number}/{case.name}/{side}/{key}": value for key, value in values.items()}
+    np.savez(path, **arrays)
+
+
+def load_cases(path):
+    """The cases of a file, in order."""
+    cases = {}
+    with np.load(path) as arrays:
+        for path_in_file, value in arrays.items():
+            number, name, side, key = path_in_file.split("/")
+            case = cases.setdefault(number, Case(name, {}, {}))
+            if side == "left_out":
+                case.left_out = value.astype(int).tolist()
+            else:
+                getattr(case, side)[key] = value
+    return list(cases.values())
+
+
 class Report:
     """Collects the largest difference of each quantity, and a message about each failure.
 
-    `otherwise` has the tokens, labels and texts of which some are not as expected, `{number/name/engine/output:
+    `otherwise` has the tokens, labels and texts of which some are not as expected, `{number of the case/engine/output:
     array}`; `serving.export.parity.ties` finds out where rounding decides between the two.
     """
 
@@ -90,13 +137,13 @@ def _shorten(value):
     return f"{value.shape} {text if len(text) < 200 else text[:200] + '...'}"
 
 
-def check(manifest, forms, arrays):
+def check(manifest, forms, cases):
     """The `Report` on the forms of an artefact, compared with `serving.export.parity.reference.expectation`.
 
     Args:
         manifest: of the artefact.
         forms: of `serving.export.forms.forms_to_compare`.
-        arrays: what is expected.
+        cases: what is expected, a list of `Case`.
     """
     report = Report()
     signatures = {form: form.signatures() for form in forms}
@@ -104,36 +151,24 @@ def check(manifest, forms, arrays):
     for form in forms:
         for fault in form.faults():
             report.fail(fault)
-    for number, name, inputs, outputs, spread, left_out in cases(arrays):
-        where = ", ".join(f"{key} {list(value.shape)}" for key, value in inputs.items())
-        for engine, answer in _answers(name, inputs, signatures):
-            report.check_same(f"outputs of {engine} {name}", sorted(outputs), sorted(answer))
-            for key in outputs.keys() & answer.keys():
-                what, case = f"{engine} {name} {key}", f"{number}/{name}/{engine}/{key}"
-                pair = [value[key] for value in (outputs, answer)]
-                if len(left_out):
-                    pair = [np.delete(value, left_out, axis=0) for value in pair]
-                report.compare(what, where, *pair, spread.get(key, 0.0), case)
+    for number, case in enumerate(cases):
+        where = ", ".join(f"{key} {list(value.shape)}" for key, value in case.inputs.items())
+        for engine, answer in _answers(case, signatures):
+            report.check_same(f"outputs of {engine} {case.name}", sorted(case.outputs), sorted(answer))
+            for key in case.outputs.keys() & answer.keys():
+                pair = [case.counted(each[key]) for each in (case.outputs, answer)]
+                what = f"{engine} {case.name} {key}"
+                report.compare(what, where, *pair, case.spread.get(key, 0.0), f"{number}/{engine}/{key}")
     return report
 
 
-def cases(arrays):
-    """`(number, name, inputs, outputs, spread, rows left out)`, see `reference`, `sensitivity` and `ties`."""
-    parts = {}
-    for path, value in arrays.items():
-        number, name, side, key = path.split("/")
-        parts.setdefault((number, name), {"in": {}, "out": {}, "spread": {}, "left": {}})[side][key] = value
-    for (number, name), sides in parts.items():
-        yield number, name, sides["in"], sides["out"], sides["spread"], sides["left"].get("out", [])
-
-
-def _answers(name, inputs, tables):
+def _answers(case, tables):
     """`(title, outputs)` of every form that has the signature, or for "drive" the encoder and the step."""
     for form, signatures in tables.items():
-        if name in signatures:
-            yield form.title, form.answer(name, inputs)
-        elif name == "drive" and signatures.keys() >= {"encode", "step"}:
-            yield form.title, _drive(form, **inputs)
+        if case.name in signatures:
+            yield form.title, form.answer(case.name, case.inputs)
+        elif case.name == "drive" and signatures.keys() >= {"encode", "step"}:
+            yield form.title, _drive(form, **case.inputs)
 
 
 def _drive(form, token_ids, lengths, target_ids):
@@ -176,8 +211,7 @@ def main(path):
         expected = next(messages)
     except StopIteration:  # the process that started this one has ended, or has nothing to check
         return 1
-    with np.load(expected) as arrays:
-        report = check(manifest, forms, dict(arrays))
+    report = check(manifest, forms, load_cases(expected))
     if any(name.partition(".")[0] == "zoo" for name in sys.modules):
         report.fail("this process imported the zoo; the artefact must not need it.")
     result = {

@@ -4,13 +4,14 @@ import contextlib
 import json
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from serving.export.parity import ties
-from serving.export.parity.check import OTHERWISE
-from serving.export.parity.reference import expectation, without
+from serving.export.parity.check import OTHERWISE, save_cases
+from serving.export.parity.reference import expectation
 from serving.export.parity.sensitivity import sensitivity
 from serving.runtime import own
 from serving.runtime.errors import ParityError
@@ -42,19 +43,20 @@ class Checker:
         """
         self._tell(directory)
         arguments = kind, tokenizers, texts
-        expected, near, left_out, unexplained = expectation(*arguments), {}, {}, []
-        report = self._ask(directory, expected)
-        rows = ties.find_differing(expected, self._read_otherwise())
+        cases, near, unexplained = expectation(*arguments), {}, []
+        report = self._ask(directory, cases)
+        rows = ties.find_differing(cases, self._read_otherwise())
         if rows:
-            near = ties.find_ties(*arguments, expected, rows)
-            unexplained = ties.find_unexplained(kind, expected, rows, near)
+            near = ties.find_ties(*arguments, cases, rows)
+            unexplained = ties.find_unexplained(kind, cases, rows, near)
         if near and not unexplained:
-            left_out = {f"{number}/{name}/left/out": np.array(rows_left) for (number, name), rows_left in near.items()}
-            report = self._check_again(directory, expected | left_out)
+            cases = [replace(case, left_out=near.get(number, [])) for number, case in enumerate(cases)]
+            report = self._check_again(directory, cases)
         if not report["passed"] and report["only_numbers"]:
-            spread = sensitivity(without(expected, near), *arguments, near)
-            report = self._check_again(directory, expected | left_out | spread)
-            report["sensitivity"] = float(max(spread.values()))
+            spreads = sensitivity(cases, *arguments)
+            cases = [replace(case, spread=spread) for case, spread in zip(cases, spreads, strict=True)]
+            report = self._check_again(directory, cases)
+            report["sensitivity"] = float(max(each for spread in spreads for each in spread.values()))
         if not report["passed"]:
             raise ParityError(_describe_failures(directory, report["failures"], unexplained))
         return report | ({"near_ties": sum(map(len, near.values()))} if near else {})
@@ -67,15 +69,15 @@ class Checker:
             return dict(arrays)
 
     @staticmethod
-    def _check_again(directory, expected):
+    def _check_again(directory, cases):
         with checker() as again:
             again._tell(directory)
-            return again._ask(directory, expected)
+            return again._ask(directory, cases)
 
-    def _ask(self, directory, expected):
+    def _ask(self, directory, cases):
         """The report on the directory that the process was told, passed or not."""
         path = self.work / "expected.npz"
-        np.savez(path, **expected)
+        save_cases(path, cases)
         self._tell(path)
         _, errors = self.process.communicate()
         if not self.report.is_file():

@@ -11,7 +11,7 @@ import contextlib
 
 import numpy as np
 
-from serving.export.parity.reference import expectation, without
+from serving.export.parity.reference import expectation
 
 DRAWS = 3
 
@@ -35,39 +35,26 @@ def _move(values, rng, steps):
     return values
 
 
-def sensitivity(expected, kind, tokenizers, texts, left_out=None):
-    """`{number/name/spread/output: the largest change}` of the numbers in `expected`, over `DRAWS` of `nudge`.
+def sensitivity(cases, kind, tokenizers, texts):
+    """For each case `{output: the largest change}` of its numbers over `DRAWS` of `nudge`.
 
-    A change is absolute for numbers up to 1 and relative for larger ones. A draw does not count for a case whose inputs
-    or token ids it changes, because the numbers of other tokens are no measure.
+    A change is absolute for numbers up to 1 and relative for larger ones. A draw does not count for a case whose token
+    ids it changes, because the numbers of other tokens are no measure.
 
     Args:
-        expected: the result of `serving.export.parity.reference.expectation`.
+        cases: the result of `serving.export.parity.reference.expectation`, of which some rows may be left out.
         kind, tokenizers, texts: what it was called with.
-        left_out: the rows that `expected` was made `without`.
     """
-    spreads = {path.replace("/out/", "/spread/"): 0.0 for path, value in expected.items() if _is_number(path, value)}
+    spreads = [{key: 0.0 for key, value in case.outputs.items() if value.dtype.kind == "f"} for case in cases]
     for seed in range(DRAWS):
         with nudge(kind.model, seed):
-            results = without(expectation(kind, tokenizers, texts), left_out or {})
-        others = {_case(path) for path, value in expected.items() if not _is_number(path, value)}
-        others -= {_case(path) for path, value in expected.items() if _differs(path, value, results)}
-        for path, value in expected.items():
-            if _is_number(path, value) and _case(path) in others and results[path].shape == value.shape:
-                change = np.abs(results[path] - value) / np.maximum(1, np.abs(value))
-                spread = path.replace("/out/", "/spread/")
-                spreads[spread] = max(spreads[spread], float(change.max(initial=0.0)))
-    return {path: np.float32(value) for path, value in spreads.items()}
-
-
-def _case(path):
-    number, name, _, _ = path.split("/")
-    return number, name
-
-
-def _is_number(path, value):
-    return "/out/" in path and value.dtype.kind == "f"
-
-
-def _differs(path, value, results):
-    return not _is_number(path, value) and not np.array_equal(value, results.get(path))
+            results = expectation(kind, tokenizers, texts)
+        for case, result, spread in zip(cases, results, spreads, strict=True):
+            sides = case.outputs, result.outputs
+            pairs = {key: [case.counted(side[key]) for side in sides] for key in case.outputs}
+            if all(key in spread or np.array_equal(*pair) for key, pair in pairs.items()):
+                for key in spread:
+                    one, other = pairs[key]
+                    change = np.abs(other - one) / np.maximum(1, np.abs(one))
+                    spread[key] = max(spread[key], float(change.max(initial=0.0)))
+    return spreads

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serving.export.parity.check import TIMES, cases, place_of
+from serving.export.parity.check import TIMES, place_of
 from serving.export.parity.reference import batches, stack
 from serving.export.parity.sensitivity import nudge
 
@@ -37,41 +37,41 @@ class Otherwise:
         return f"{where}: expected {self.expected!r}, received {self.received!r}"
 
 
-def find_differing(expected, otherwise):
-    """`{(number, name): {row: Otherwise}}` of what `serving.export.parity.check` received and did not expect."""
+def find_differing(cases, otherwise):
+    """`{number of a case: {row: Otherwise}}` of what `serving.export.parity.check` received and did not expect."""
     rows = {}
     for path, received in otherwise.items():
-        number, name, engine, key = path.split("/")
-        answers = expected[f"{number}/{name}/out/{key}"]
+        number, engine, key = path.split("/")
+        case = cases[int(number)]
+        answers = case.outputs[key]
         for row in np.unique(np.argwhere(answers != received)[:, 0]).tolist():
             place = tuple(np.argwhere(answers[row] != received[row])[0].tolist()) if answers.ndim > 1 else ()
             one, other = answers[row][place].item(), received[row][place].item()
-            differing = rows.setdefault((number, name), {})
-            differing.setdefault(row, Otherwise(name, engine, key, row, place, one, other))
+            differing = rows.setdefault(int(number), {})
+            differing.setdefault(row, Otherwise(case.name, engine, key, row, place, one, other))
     return rows
 
 
-def find_ties(kind, tokenizers, texts, expected, rows):
-    """`{(number, name): rows}`: those of `rows` whose answer by the Keras model changes with rounding."""
-    by_case = {(number, name): (inputs, outputs) for number, name, inputs, outputs, *_ in cases(expected)}
-    of_texts = [case for case in by_case if case[1] == "serving_default"]
+def find_ties(kind, tokenizers, texts, cases, rows):
+    """`{number of a case: rows}`: those of `rows` whose answer by the Keras model changes with rounding."""
+    of_texts = [number for number, case in enumerate(cases) if case.name == "serving_default"]
     texts_of_case = dict(zip(of_texts, batches(kind, texts), strict=True))
-    changed = {case: set() for case in rows}
+    changed = {number: set() for number in rows}
     for seed in range(DRAWS):
-        if all(changed[case] == set(among) for case, among in rows.items()):
+        if all(changed[number] == set(among) for number, among in rows.items()):
             break
         with nudge(kind.model, seed, TIMES):
-            for case, among in rows.items():
-                inputs, outputs = by_case[case]
-                for row in set(among) - changed[case]:
-                    if case in texts_of_case:
-                        answer = kind.answer(tokenizers, texts_of_case[case][row])
+            for number, among in rows.items():
+                case = cases[number]
+                for row in set(among) - changed[number]:
+                    if number in texts_of_case:
+                        answer = kind.answer(tokenizers, texts_of_case[number][row])
                     else:
-                        again = kind.ask(case[1], **_row_beside(inputs, row, seed))
+                        again = kind.ask(case.name, **_row_beside(case.inputs, row, seed))
                         answer = {key: value[0] for key, value in again.items()}
-                    if not _is_alike({key: value[row] for key, value in outputs.items()}, answer):
-                        changed[case].add(row)
-    return {case: sorted(among) for case, among in changed.items() if among}
+                    if not _is_alike({key: value[row] for key, value in case.outputs.items()}, answer):
+                        changed[number].add(row)
+    return {number: sorted(among) for number, among in changed.items() if among}
 
 
 def _row_beside(inputs, row, seed):
@@ -91,22 +91,22 @@ def _is_alike(outputs, answer):
     return all(np.array_equal(*pair) for pair in pairs)
 
 
-def find_unexplained(kind, expected, rows, near):
+def find_unexplained(kind, cases, rows, near):
     """Sentences about the rows that are answered otherwise and not `near` a tie, and about signatures of ties alone.
 
     Signatures of one function, such as those of a search with and without rules, are compared together.
     """
-    by_case = {(number, name): (inputs, outputs) for number, name, inputs, outputs, *_ in cases(expected)}
     lines = []
-    for case, others in rows.items():
-        for row in sorted(set(others) - set(near.get(case, ()))):
-            one = [{key: value[row : row + 1] for key, value in side.items()} for side in by_case[case]]
+    for number, others in rows.items():
+        sides = cases[number].inputs, cases[number].outputs
+        for row in sorted(set(others) - set(near.get(number, ()))):
+            one = [{key: value[row : row + 1] for key, value in side.items()} for side in sides]
             gap = kind.gap(*one, others[row])
             lines.append(str(others[row]) + ("" if gap is None else f"; their log-probabilities differ by {gap:.2g}"))
-    for name in sorted({name for _, name in near}):
-        alike = [case for case in by_case if _function(kind, case[1]) == _function(kind, name)]
-        sizes = {case: len(next(iter(by_case[case][0].values()))) for case in alike}
-        left_out, total = sum(len(near.get(case, ())) for case in sizes), sum(sizes.values())
+    for name in sorted({cases[number].name for number in near}):
+        alike = [number for number, case in enumerate(cases) if _function(kind, case.name) == _function(kind, name)]
+        left_out = sum(len(near.get(number, ())) for number in alike)
+        total = sum(len(next(iter(cases[number].inputs.values()))) for number in alike)
         if left_out == total:
             lines.append(f"{name}: the answers of all {total} rows hang on near ties, so it cannot be compared")
     return lines

@@ -10,7 +10,7 @@ import pytest
 from serving.export import Settings, export, forms
 from serving.export.forms.base import Form
 from serving.export.forms.litert import expand_axes
-from serving.export.parity.check import check
+from serving.export.parity.check import Case, check
 from serving.export.verify import verify
 from serving.hub.light import choose_files, rewrite_manifest
 from serving.runtime.artefact import Artefact, read_manifest
@@ -25,7 +25,7 @@ from tools import cli
 IDS = {"name": "ids", "dtype": "int32", "shape": ["batch"]}
 SUMS = {"name": "sums", "dtype": "float32", "shape": ["batch"]}
 MANIFEST = {"signatures": [{"name": "add", "inputs": [IDS], "outputs": [SUMS]}]}
-CASE = {"0/add/in/ids": np.array([1, 2], "int32"), "0/add/out/sums": np.float32([1.0, 2.0])}
+CASES = [Case("add", {"ids": np.array([1, 2], "int32")}, {"sums": np.float32([1.0, 2.0])})]
 
 
 class Adder(Form):
@@ -58,7 +58,7 @@ class Adder(Form):
 def list_failures(**changes):
     form = Adder()
     vars(form).update(changes)
-    return check(MANIFEST, [form], CASE).failures
+    return check(MANIFEST, [form], CASES).failures
 
 
 def test_the_gate_asks_whatever_form_there_is():
@@ -70,7 +70,7 @@ def test_the_gate_asks_whatever_form_there_is():
     assert list_failures(wrong=("it would run a program.",)) == ["it would run a program."]
     form = Adder()
     form.signatures = dict
-    assert check(MANIFEST, [form], CASE).failures == ["signature add is in none of the forms: Adder."]
+    assert check(MANIFEST, [form], CASES).failures == ["signature add is in none of the forms: Adder."]
 
 
 def test_forms_are_found_by_their_files_and_written_as_settings_say(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 
 from serving.export.kinds.grid import BATCHES, PADDINGS, TIMES, grid
 from serving.export.parity import compare
-from serving.export.parity.check import Report
+from serving.export.parity.check import Case, Report, load_cases, save_cases
 from serving.export.parity.reference import stack
 from serving.runtime.errors import ParityError
 from tests.serving import fake_artefact
@@ -66,10 +66,24 @@ def test_rows_of_different_length_are_stacked():
     assert stack([np.array(1.5), np.array(2.5)]).tolist() == [1.5, 2.5]
 
 
+def test_cases_come_out_of_their_file_as_they_went_in(tmp_path):
+    ids, texts = np.array([[5], [6]], "int32"), np.array(["ä", ""])
+    many = [Case("tag", {"token_ids": ids}, {"scores": np.float32([0.5, 1])}) for _ in range(11)]
+    cases = [*many, Case("serving_default", {"text": texts}, {"tags": texts}, {"scores": np.float32(2)}, [1])]
+    save_cases(tmp_path / "cases.npz", cases)
+    again = load_cases(tmp_path / "cases.npz")
+    for one, other in zip(again, cases, strict=True):
+        assert (one.name, one.spread, one.left_out) == (other.name, other.spread, other.left_out)
+        assert (one.inputs.keys(), one.outputs.keys()) == (other.inputs.keys(), other.outputs.keys())
+        for key, value in (one.inputs | one.outputs).items():
+            np.testing.assert_array_equal(value, (other.inputs | other.outputs)[key])
+
+
 def runs(monkeypatch, code):
     """Let another program be the process of the check, and no model be asked."""
     monkeypatch.setattr(compare.own, "command", lambda module, report: [sys.executable, "-c", code, str(report)])
-    monkeypatch.setattr(compare, "expectation", lambda *inputs: {"0/tag/in/token_ids": np.zeros((1, 1), "int32")})
+    case = Case("tag", {"token_ids": np.zeros((1, 1), "int32")}, {})
+    monkeypatch.setattr(compare, "expectation", lambda *inputs: [case])
 
 
 @pytest.mark.parametrize(
@@ -88,7 +102,7 @@ def test_a_process_that_has_ended_already_says_why(tmp_path, monkeypatch):
         parity.process.wait(30)
         parity._tell(tmp_path)  # as the second process of a comparison is told
         with pytest.raises(ParityError, match=r"did not finish \(exit 1\):\ntoo bad"):
-            parity._ask(tmp_path, {})
+            parity._ask(tmp_path, [])
 
 
 def test_the_process_is_told_what_to_check_and_what_to_expect(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from serving.export.parity import compare
-from serving.export.parity.check import LIMIT, TIMES, TOLERANCE, Report
+from serving.export.parity.check import LIMIT, TIMES, TOLERANCE, Case, Report
 from serving.export.parity.sensitivity import DRAWS, nudge, sensitivity
 from tests.serving import fake_artefact
 
@@ -36,9 +36,8 @@ class Recurrence:
 
 
 def measured(kind):
-    expected = {f"0/score/out/{name}": value for name, value in kind.ask("score", None).items()}
-    expected["0/score/in/token_ids"] = np.ones((1, 1), "int32")
-    return sensitivity(expected, kind, (), ())
+    (spread,) = sensitivity([Case("score", {}, kind.ask("score", None))], kind, (), ())
+    return spread
 
 
 def test_each_weight_is_a_neighbour_and_afterwards_what_it_was():
@@ -97,8 +96,8 @@ def asked(monkeypatch, *reports):
     """A checker whose processes answer with the reports in turn, and the arrays that they were given."""
     reports, given = list(reports), []
 
-    def answer(self, directory, expected):
-        given.append(expected)
+    def answer(self, directory, cases):
+        given.append(cases)
         return reports.pop(0)
 
     monkeypatch.setattr(compare.Checker, "_ask", answer)
@@ -128,8 +127,8 @@ def test_the_second_process_is_told_the_sensitivity(tmp_path, monkeypatch):
     kind.cases = lambda vocabularies: [("score", {"token_ids": np.ones((1, 1), "int32")})]
     with compare.checker() as parity:
         report = parity.compare(kind, (), fake_artefact.write(tmp_path, "tag"), [])
-    assert given[1]["0/score/spread/scores"] == pytest.approx(report["sensitivity"]) and report["sensitivity"] > 1e-5
-    assert "0/score/spread/scores" not in given[0]
+    assert given[1][0].spread == {"scores": pytest.approx(report["sensitivity"])} and report["sensitivity"] > 1e-5
+    assert given[0][0].spread == {}
 
 
 def test_other_tokens_are_not_excused(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from serving.export.parity import compare, ties
-from serving.export.parity.check import Report
+from serving.export.parity.check import Case, Report
 from serving.runtime.errors import ParityError
 from tests.serving import fake_artefact
 
@@ -44,29 +44,27 @@ class Chooser:
         return abs(float(scores[1] - scores[0]))
 
 
-def arrays(kind, name, **inputs):
-    sides = {"in": inputs, "out": kind.ask(name, **inputs)}
-    return {f"0/{name}/{side}/{key}": value for side, values in sides.items() for key, value in values.items()}
+def case_of(kind, name, **inputs):
+    return Case(name, inputs, kind.ask(name, **inputs))
 
 
-def hanging(kind, expected, rows):
-    rows = {("0", name): dict.fromkeys(among) for name, among in rows.items()}
-    texts = ["0", "1", "2"] if ("0", "serving_default") in rows else []
-    return ties.find_ties(kind, (), texts, expected, rows)
+def hanging(kind, case, rows):
+    texts = ["0", "1", "2"] if case.name == "serving_default" else []
+    return ties.find_ties(kind, (), texts, [case], {0: dict.fromkeys(rows)}).get(0)
 
 
 def test_only_a_row_whose_answer_changes_with_rounding_is_a_near_tie():
     kind = Chooser()
-    expected = arrays(kind, "greedy", token_ids=np.array([[0], [1], [2]]))
-    assert hanging(kind, expected, {"greedy": (0, 1, 2)}) == {("0", "greedy"): [0]}
-    assert hanging(kind, expected, {"greedy": (1, 2)}) == {}
+    case = case_of(kind, "greedy", token_ids=np.array([[0], [1], [2]]))
+    assert hanging(kind, case, (0, 1, 2)) == [0]
+    assert hanging(kind, case, (1, 2)) is None
     np.testing.assert_array_equal(kind.model.get_weights()[0], SCORES)
 
 
 def test_a_random_number_at_a_border_is_a_near_tie():
     kind, uniforms = Chooser(), np.float32([0.5 + 1e-6, 0.5 - 1e-6, 0.5 + 1e-3])
-    expected = arrays(kind, "sample", token_ids=np.array([[1], [1], [1]]), uniforms=uniforms)
-    assert hanging(kind, expected, {"sample": (0, 1, 2)}) == {("0", "sample"): [0, 1]}
+    case = case_of(kind, "sample", token_ids=np.array([[1], [1], [1]]), uniforms=uniforms)
+    assert hanging(kind, case, (0, 1, 2)) == [0, 1]
 
 
 def test_numbers_that_are_given_stay_in_their_range():
@@ -82,8 +80,8 @@ def test_numbers_that_are_given_stay_in_their_range():
 def test_texts_of_which_a_tag_hangs_on_rounding():
     kind = Chooser()
     tags = np.array([["b", "", ""], ["a", "a", ""], ["b", "b", "b"]])
-    expected = {"0/serving_default/in/text": np.array(["0", "1", "2"]), "0/serving_default/out/tags": tags}
-    assert hanging(kind, expected, {"serving_default": (0, 1, 2)}) == {("0", "serving_default"): [0]}
+    case = Case("serving_default", {"text": np.array(["0", "1", "2"])}, {"tags": tags})
+    assert hanging(kind, case, (0, 1, 2)) == [0]
 
 
 def asked(monkeypatch, received):
@@ -91,11 +89,11 @@ def asked(monkeypatch, received):
     kind = Chooser()
     calls = []
 
-    def _ask(self, directory, expected):
-        calls.append(expected)
-        report, left_out = Report(), expected.get("0/greedy/left/out", [])
-        pair = (np.delete(each, left_out, axis=0) for each in (expected["0/greedy/out/output_ids"], received))
-        report.compare("ONNX greedy output_ids", "here", *pair, case="0/greedy/ONNX/output_ids")
+    def _ask(self, directory, cases):
+        calls.append(cases)
+        (case,), report = cases, Report()
+        pair = (case.counted(each) for each in (case.outputs["output_ids"], received))
+        report.compare("ONNX greedy output_ids", "here", *pair, case="0/ONNX/output_ids")
         if report.otherwise:
             np.savez(self.work / compare.OTHERWISE, **report.otherwise)
         passed = not report.failures
@@ -103,8 +101,8 @@ def asked(monkeypatch, received):
 
     monkeypatch.setattr(compare.Checker, "_ask", _ask)
     monkeypatch.setattr(compare.own, "command", lambda *_: ["sleep", "60"])
-    expected = arrays(kind, "greedy", token_ids=np.array([[0], [1], [2]]))
-    monkeypatch.setattr(compare, "expectation", lambda *_: expected)
+    expected = case_of(kind, "greedy", token_ids=np.array([[0], [1], [2]]))
+    monkeypatch.setattr(compare, "expectation", lambda *_: [expected])
     return kind, calls
 
 
@@ -113,7 +111,7 @@ def test_a_form_that_differs_at_a_near_tie_alone_passes(monkeypatch, tmp_path):
     with compare.checker() as parity:
         report = parity.compare(kind, (), fake_artefact.write(tmp_path, "generate"), [])
     assert report["passed"] and report["near_ties"] == 1 and len(calls) == 2
-    assert calls[1]["0/greedy/left/out"].tolist() == [0]
+    assert calls[1][0].left_out == [0] and not calls[0][0].left_out
 
 
 def test_a_form_that_differs_elsewhere_does_not_pass_and_the_message_says_where(monkeypatch, tmp_path):
@@ -131,8 +129,7 @@ def test_a_form_that_differs_elsewhere_does_not_pass_and_the_message_says_where(
 
 def test_a_signature_of_which_all_rows_are_near_ties_does_not_pass():
     kind = types.SimpleNamespace(functions={})
-    expected = {"0/greedy/in/token_ids": np.zeros((3, 1)), "1/greedy/in/token_ids": np.zeros((2, 1))}
-    most = {("0", "greedy"): [0, 1, 2]}
-    assert ties.find_unexplained(kind, expected, {}, most) == []
-    (line,) = ties.find_unexplained(kind, expected, {}, most | {("1", "greedy"): [0, 1]})
+    cases = [Case("greedy", {"token_ids": np.zeros((rows, 1))}, {}) for rows in (3, 2)]
+    assert ties.find_unexplained(kind, cases, {}, {0: [0, 1, 2]}) == []
+    (line,) = ties.find_unexplained(kind, cases, {}, {0: [0, 1, 2], 1: [0, 1]})
     assert "greedy: the answers of all 5 rows hang on near ties" in line

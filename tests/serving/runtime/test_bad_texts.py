@@ -114,10 +114,10 @@ def test_parity_asks_blank_and_refused_texts_too(models, tokenizers, artefacts, 
 
     kind = kind_of(models["classify"], Settings.of(read_manifest(artefacts("classify"))))
     monkeypatch.setattr(kind, "cases", lambda vocabularies: ())
-    found = expectation(kind, tokenizers[:1], [GOOD])
-    outputs = {f"serving_default/out/{name}" for name in ("label", "probabilities", "errors", "warnings")}
-    assert {name.split("/", 1)[1] for name in found} == outputs | {"serving_default/in/text"}
-    assert found["0/serving_default/in/text"].tolist() == [GOOD]
-    assert found["1/serving_default/in/text"].tolist()[:2] == ["", " \u3000\u2028 "]
-    assert found["1/serving_default/out/label"].tolist() == [""] * 4
-    assert [bool(error) for error in found["1/serving_default/out/errors"].tolist()] == [False, False, True, True]
+    one, other = expectation(kind, tokenizers[:1], [GOOD])
+    assert one.name == other.name == "serving_default" and one.inputs.keys() == {"text"}
+    assert one.outputs.keys() == other.outputs.keys() == {"label", "probabilities", "errors", "warnings"}
+    assert one.inputs["text"].tolist() == [GOOD]
+    assert other.inputs["text"].tolist()[:2] == ["", " \u3000\u2028 "]
+    assert other.outputs["label"].tolist() == [""] * 4
+    assert [bool(error) for error in other.outputs["errors"].tolist()] == [False, False, True, True]
