@@ -78,7 +78,10 @@ class Kind(ABC):
         self.model, self.settings, self.large = model, settings, is_large(model)
         self.plain = KINDS[self.name_of(model.signatures())]
         self.name = self.plain.name
-        self.tables = [with_remarks(table) for table in model.signatures()]
+        self.tables = [
+            replace(table, outputs=(*table.outputs, *REMARKS)) if table.name == "serving_default" else table
+            for table in model.signatures()
+        ]
         longest, max_input = self.longest_input(), self.settings.max_input
         if longest and max_input and max_input > longest:
             raise ValueError(
@@ -210,13 +213,6 @@ def by_graph(functions):
 def row(ids):
     """The inputs of a graph for one row of ids."""
     return {"token_ids": np.array([ids], "int32").reshape(1, -1), "lengths": np.array([len(ids)], "int32")}
-
-
-def with_remarks(table):
-    """`serving_default` with two further outputs, the errors and the warnings; other signatures as they are."""
-    if table.name != "serving_default":
-        return table
-    return replace(table, outputs=(*table.outputs, *REMARKS))
 
 
 def remarks(reading):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import tensorflow as tf
-from keras import ops
 
 from serving.export.kinds.reader import Reader
 
@@ -15,14 +14,6 @@ class Label(Reader):
     @property
     def text_graph(self):
         return None if self.pairs else self.name
-
-    @staticmethod
-    def finish(outputs):
-        return ops.softmax(outputs, axis=-1)
-
-    def make_functions(self):
-        check_labels(self.model, self.settings.labels)
-        return super().make_functions()
 
     def in_graph(self, probabilities, answered):
         return {
@@ -47,21 +38,7 @@ class Label(Reader):
         return {"label": np.array(label), "probabilities": probabilities}
 
     def facts(self):
-        scope = {"scope": dict(self.settings.scope)} if self.settings.scope else {}
-        return super().facts() | {"labels": list(self.settings.labels)} | scope
-
-
-def check_labels(model, labels):
-    """Check that there is a name for each label of a model.
-
-    Raises:
-        ValueError: there are more, or fewer.
-    """
-    if len(labels) != model.num_labels:
-        raise ValueError(
-            f"Export needs a name for each label: the model has {model.num_labels}, received {len(labels)}. They are "
-            "in the run's labels.json, in the order of their ids."
-        )
+        return super().facts() | ({"scope": dict(self.settings.scope)} if self.settings.scope else {})
 
 
 KIND = Label

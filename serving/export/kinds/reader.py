@@ -2,6 +2,7 @@
 
 import numpy as np
 import tensorflow as tf
+from keras import ops
 
 from serving.export.kinds.base import ExportedFunction, Kind, remarks, row
 from serving.export.kinds.grid import grid
@@ -30,13 +31,15 @@ class Reader(Kind):
         """The name of what the graph gives."""
         return self.table(self.name).outputs[0].name
 
-    @staticmethod
-    def finish(outputs):
-        """What the graph gives, of what the model does."""
-        return outputs
+    @property
+    def has_labels(self):
+        """Whether the model gives logits of labels, and the graph their probabilities."""
+        return "labels" in self.plain.needs
 
     def make_functions(self):
-        function = reading(self.model, self.output, self.finish)
+        if self.has_labels:
+            check_labels(self.model, self.settings.labels)
+        function = reading(self.model, self.output, ops.softmax if self.has_labels else lambda outputs: outputs)
         return [ExportedFunction(self.table(self.name), function, "model.onnx", int8=True)]
 
     def strings(self, tokenizers, *texts):
@@ -87,6 +90,9 @@ class Reader(Kind):
             pairs.append((self.name, self._inputs(first, alike[(number + 3) % len(alike)])))
         return pairs
 
+    def facts(self):
+        return super().facts() | ({"labels": list(self.settings.labels)} if self.has_labels else {})
+
     def _readings(self, tokenizers, text):
         return [self.read(tokenizers[0], side) for side in (pair(text) if self.pairs else [text])]
 
@@ -97,6 +103,19 @@ class Reader(Kind):
         names = {"ids": "token_ids", "lengths": "lengths"}
         pairs = zip(("first", "second"), sides, strict=True)
         return {f"{side}_{name}": inputs[key] for side, inputs in pairs for name, key in names.items()}
+
+
+def check_labels(model, labels):
+    """Check that there is a name for each label of a model.
+
+    Raises:
+        ValueError: there are more, or fewer.
+    """
+    if len(labels) != model.num_labels:
+        raise ValueError(
+            f"Export needs a name for each label: the model has {model.num_labels}, received {len(labels)}. They are "
+            "in the run's labels.json, in the order of their ids."
+        )
 
 
 def _join_notes(messages, where):

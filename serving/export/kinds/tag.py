@@ -5,7 +5,6 @@ import tensorflow as tf
 
 from serving.export import gate
 from serving.export.kinds.base import remarks, row
-from serving.export.kinds.labelling import Label, check_labels
 from serving.export.kinds.reader import Reader
 from zoo.scores.transitions import NEVER, likeliest_tags, transitions
 
@@ -14,15 +13,9 @@ class Tag(Reader):
     """A model that gives a tag to each word of a text."""
 
     names = ("tag",)
-    finish = staticmethod(Label.finish)
-
-    def make_functions(self):
-        check_labels(self.model, self.settings.labels)
-        return super().make_functions()
 
     def facts(self):
-        words = {"words": self.settings.words} if self.settings.words != "spaces" else {}
-        return super().facts() | {"labels": list(self.settings.labels)} | words
+        return super().facts() | ({"words": self.settings.words} if self.settings.words != "spaces" else {})
 
     def strings(self, tokenizers, text):
         clipped = gate.clip(self.bound, text)
