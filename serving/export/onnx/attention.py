@@ -5,7 +5,6 @@ tf2onnx writes an attention as about twenty nodes, which onnxruntime does not re
 new keys and values to the cache.
 """
 
-import contextlib
 from unittest.mock import patch
 
 import tensorflow as tf
@@ -18,14 +17,12 @@ from zoo.core.masks import MASKED
 extend = MultiHeadAttention.extend
 
 
-@contextlib.contextmanager
 def native_attention():
     """A context in which `MultiHeadAttention` traces to the fused operator. For conversion only.
 
     A cache of static size is traced as it is: the operator only supports a cache that grows.
     """
-    with patch.multiple(MultiHeadAttention, mix=_mix, mix_all=_mix_all, extend=_extend):
-        yield
+    return patch.multiple(MultiHeadAttention, mix=_mix, mix_all=_mix_all, extend=_extend)
 
 
 def _mix(layer, query, keys, values, mask=None, bias=None):

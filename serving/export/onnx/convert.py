@@ -136,7 +136,13 @@ def _to_onnx(concrete, signature, weights):
     outputs = {name: tensor.name for name, tensor in concrete.structured_outputs.items()}
     renames = dict(zip(inputs, (spec.name for spec in signature.inputs), strict=True))
     renames.update({tensor: name for name, tensor in outputs.items()})
-    with _errors_of_tf2onnx() as errors, _patch_tf2onnx(), tf.device("/cpu:0"):
+    with (
+        _errors_of_tf2onnx() as errors,
+        patch.object(controlflow, "prefix_graph", _prefix_graph),
+        patch.object(tfonnx, "resolve_functions", resolve_functions),
+        patch.object(Graph, "extract_sub_graph_nodes", _find_needed),
+        tf.device("/cpu:0"),
+    ):
         frozen, values = freeze(concrete, inputs, outputs.values())
         with tf.Graph().as_default() as graph:
             tf.import_graph_def(frozen, name="")
@@ -157,17 +163,6 @@ def _to_onnx(concrete, signature, weights):
         model = parsed.make_model(signature.name)
     restore(model, values, weights)
     return model
-
-
-@contextlib.contextmanager
-def _patch_tf2onnx():
-    """A context in which three functions of tf2onnx are replaced."""
-    with (
-        patch.object(controlflow, "prefix_graph", _prefix_graph),
-        patch.object(tfonnx, "resolve_functions", resolve_functions),
-        patch.object(Graph, "extract_sub_graph_nodes", _find_needed),
-    ):
-        yield
 
 
 def _find_needed(graph, outputs_name, input_checker=None, remove_unused_inputs=True):
@@ -214,8 +209,8 @@ def _refuse(errors, signature, graph):
         return
     unmapped = sorted({log.args[1] for log in errors if log.msg.startswith("Tensorflow op")})
     failed = [str(log.exc_info[1]) for log in errors if log.exc_info]
-    where = places(graph, unmapped)
-    kinds = [f"{kind} ({where[kind]})" if where.get(kind) else kind for kind in unmapped]
+    places = {kind: find_place(graph, kind) for kind in unmapped}
+    kinds = [f"{kind} ({found})" if found else kind for kind, found in places.items()]
     raise ConversionError(
         f"Signature {signature.name!r} cannot be exported: expected operations with an ONNX form, "
         f"received {', '.join([*kinds, *failed]) or errors[0].getMessage()}. Write the model "
@@ -244,16 +239,13 @@ def _drop_unused_domains(model):
     model.opset_import.extend(opsets)
 
 
-def places(graph, kinds):
-    """`{kind: "file:line, code"}` of the first operation of each kind that TensorFlow knows the place of.
+def find_place(graph, kind):
+    """`"file:line, code"` of the first operation of a kind that TensorFlow knows the place of, or None.
 
-    The place is the innermost line that is neither of Python, Keras and TensorFlow nor of `serving`; None without one.
+    The place is the innermost line that is neither of Python, Keras and TensorFlow nor of `serving`.
     """
-    first_places = {}
-    for operation in operations(graph):
-        if operation.type in kinds and first_places.get(operation.type) is None:
-            first_places[operation.type] = place(operation)
-    return first_places
+    places = (place(operation) for operation in operations(graph) if operation.type == kind)
+    return next(filter(None, places), None)
 
 
 def operations(graph, seen=()):

@@ -77,30 +77,25 @@ class _Graph:
 
     def _pick(self, node):
         """Turn a Squeeze of the one place that a Slice takes into a Gather of this place."""
-        slicing, axes = (
-            self._find_maker(node.input[0], "Slice"),
-            self.constants.get(node.input[1]) if node.input[1:] else None,
-        )
-        part = self._read_part(slicing) if slicing is not None and axes is not None and axes.size == 1 else None
-        if not part or int(axes[0]) not in part:
+        slicing = self._find_maker(node.input[0], "Slice")
+        axes = self.constants.get(node.input[1]) if node.input[1:] else None
+        if slicing is None or axes is None or axes.size != 1:
             return
-        axis = int(axes[0])
-        first, end = part.pop(axis)
-        if not _is_one((first, end)) or any(start or stop < END for start, stop in part.values()):
+        part, axis = self._read_part(slicing) or {}, int(axes[0])
+        taken = part.pop(axis, None)
+        if taken is None or not _is_one(taken) or any(start or stop < END for start, stop in part.values()):
             return
         place = f"{node.output[0]}/place"
-        self.home.initializer.append(helper.make_tensor(place, TensorProto.INT64, (), [first]))
+        self.home.initializer.append(helper.make_tensor(place, TensorProto.INT64, (), taken[:1]))
         gather = helper.make_node("Gather", [slicing.input[0], place], list(node.output), name=node.name, axis=axis)
         node.CopyFrom(gather)
 
     def _keep_places(self, node):
         """Turn a Cast to int64 of places that are int64 already into what is in between."""
         unsqueeze = self._find_maker(node.input[0], "Unsqueeze")
-        places = (
-            self._find_places(unsqueeze.input[0])
-            if unsqueeze is not None and _target_type(node) == TensorProto.INT64
-            else None
-        )
+        if unsqueeze is None or _target_type(node) != TensorProto.INT64:
+            return
+        places = self._find_places(unsqueeze.input[0])
         if places:
             inputs = [places, *unsqueeze.input[1:]]
             node.CopyFrom(helper.make_node("Unsqueeze", inputs, list(node.output), name=node.name))
