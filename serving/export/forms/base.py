@@ -14,6 +14,7 @@ class Form(ABC):
         manifest: its manifest, which lists files of the form.
     """
 
+    file = ""  # of a form that is one file
     name = ""  # in settings, on the command line and in the manifest
     title = ""  # in reports and messages
     order = 9  # in which forms are written and named, the first first
@@ -39,10 +40,10 @@ class Form(ABC):
             log: a function that is called with a line about each stage.
         """
 
-    @staticmethod
-    @abstractmethod
-    def files(names):
+    @classmethod
+    def files(cls, names):
         """Those of the names of an artefact's files that are of this form, sorted."""
+        return [cls.file] if cls.file in names else []
 
     @classmethod
     def import_engine(cls):
@@ -112,8 +113,8 @@ class Form(ABC):
 
     @classmethod
     def find_requirements(cls, manifest):
-        """{package: the oldest version} of what a published artefact needs for this form."""
-        return {}
+        """{package: the oldest version} of what a published artefact needs for this form: the first of `packages`."""
+        return {name: manifest["versions"][name] for name in cls.packages[:1] if name in manifest["versions"]}
 
     @classmethod
     def describe_use(cls, name, is_there):

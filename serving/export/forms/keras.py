@@ -32,10 +32,6 @@ class KerasModel(Form):
             storage.pack(directory / cls.file)
 
     @classmethod
-    def files(cls, names):
-        return [cls.file] if cls.file in names else []
-
-    @classmethod
     def load(cls, directory):
         """The model of an artefact, after a check that its file runs no program."""
         cls.check_safe(directory)  # which imports zoo, so that Keras knows its classes
@@ -51,11 +47,6 @@ class KerasModel(Form):
     @classmethod
     def published_files(cls, manifest, graphs):
         return [cls.file]
-
-    @classmethod
-    def find_requirements(cls, manifest):
-        versions = manifest["versions"]
-        return {"keras": versions["keras"]} if "keras" in versions else {}
 
 
 FORM = KerasModel

@@ -17,7 +17,6 @@ interpreter = later("ai_edge_litert.interpreter")
 saved_model_pb2 = later("tensorflow.core.protobuf.saved_model_pb2")
 tf = later("tensorflow")
 
-FILE = "model.tflite"
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")  # of a StridedSlice
 INT32 = 3  # of types.proto
 
@@ -25,21 +24,21 @@ INT32 = 3  # of types.proto
 class LiteRT(Form):
     """The kind's saved functions as signatures of one file. The manifest names it in `forms.litert`, by signature."""
 
-    name, title = "litert", "LiteRT"
+    name, title, file = "litert", "LiteRT", "model.tflite"
     about = "a file for phones and small devices, of a model that needs no search (model.tflite)"
     extra, needs, packages = "litert", ("ai_edge_litert",), ("ai-edge-litert",)
     searches = False
 
     def __init__(self, directory, manifest):
         super().__init__(directory, manifest)
-        self._interpreter = interpreter.Interpreter(str(directory / FILE))
+        self._interpreter = interpreter.Interpreter(str(directory / self.file))
         self._runners = {}
         for name in manifest["forms"][self.name]:
             self._runners[name] = self._interpreter.get_signature_runner(name)
 
     @classmethod
     def write(cls, kind, tokenizers, directory, log):
-        log(f"writing {FILE}")
+        log(f"writing {cls.file}")
         module = tf.Module()
         module.model_variables = [variable.value for variable in kind.model.variables]
         module.functions = {name: function.traced for name, function in _functions(kind).items()}
@@ -55,11 +54,7 @@ class LiteRT(Form):
                 f"TensorFlow is none of its operators, at least not for any batch and length. Leave --form {cls.name} "
                 "out."
             ) from error
-        (directory / FILE).write_bytes(content)
-
-    @staticmethod
-    def files(names):
-        return [FILE] if FILE in names else []
+        (directory / cls.file).write_bytes(content)
 
     def signatures(self):
         return {
@@ -81,7 +76,7 @@ class LiteRT(Form):
 
     @classmethod
     def signature_files(cls, kind):
-        return dict.fromkeys(_functions(kind), FILE)
+        return dict.fromkeys(_functions(kind), cls.file)
 
     @classmethod
     def holds(cls, signature, manifest):

@@ -82,11 +82,6 @@ class SavedModel(Form):
         return True
 
     @classmethod
-    def find_requirements(cls, manifest):
-        versions = manifest["versions"]
-        return {"tensorflow": versions["tensorflow"]} if "tensorflow" in versions else {}
-
-    @classmethod
     def describe_use(cls, name, is_there):
         if is_there:
             return "The folder above is a base path of TensorFlow Serving, with the SavedModel in this folder."

@@ -77,6 +77,9 @@ def test_forms_are_found_by_their_files_and_written_as_settings_say(monkeypatch)
     files = ["manifest.json", "model.keras", "saved_model.pb", "variables/variables.index", "model.onnx"]
     assert [form.title for form in forms.forms_in(files)] == ["Keras", "SavedModel", "ONNX"]
     assert sum(len(form.files(files)) for form in forms.FORMS) == 4
+    versions = {"keras": "3.15.0", "tensorflow": "2.21.0", "tensorflow-text": "2.21.0", "ai-edge-litert": "2.1.0"}
+    needs = [form.find_requirements({"versions": versions, "onnx": {}}) for form in forms.FORMS if form.name != "onnx"]
+    assert needs == [{name: versions[name]} for name in ("keras", "tensorflow", "ai-edge-litert")]
     monkeypatch.setattr(forms, "FORMS", [*forms.FORMS, Adder])
     monkeypatch.setattr(forms, "OPTIONAL", forms.OPTIONAL | {"adder": Adder})
     written = forms.forms_to_write(SimpleNamespace(forms=("adder",)))
