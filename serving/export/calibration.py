@@ -15,12 +15,7 @@ class Calibration:
 
     They are those of the settings, such as of an artefact that is made again, unless the settings name texts for them.
     What has no range is observed with these texts, or else with the examples of the settings and the random ids of the
-    parity check.
-
-    Args:
-        kind: of `serving.export.kinds`.
-        tokenizers: one for each of its sides.
-        log: a function that is called with a line about each stage.
+    parity check. The arguments are those of `serving.export.forms.base.Form.write`.
     """
 
     def __init__(self, kind, tokenizers, log):

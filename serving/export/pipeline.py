@@ -112,11 +112,7 @@ def _export(model, tokenizers, out, settings, version, log):
 def make_again(kind, tokenizers, directory, log=lambda stage: None):
     """Write all forms of a model to an empty directory, with a manifest of version 1; nothing is checked or measured.
 
-    Args:
-        kind: of `serving.export.kinds`.
-        tokenizers: one for each of its sides.
-        directory: where to.
-        log: as of `export`.
+    The arguments are those of `serving.export.forms.base.Form.write`.
     """
     _write_files(kind, tokenizers, directory, log)
     write_manifest(kind, directory, 1)
