@@ -217,7 +217,23 @@ def test_a_tagger_reads_the_spelling_where_new_words_will_come(new, kind, embedd
 
 
 def test_a_rate_that_a_task_has_for_one_kind_of_model_is_not_kept_for_another(tmp_path):
-    (tmp_path / "labels.tsv").write_text("".join(f"text {number}\t{'ab'[number % 2]}\n" for number in range(40)))
+    (tmp_path / "stars.tsv").write_text("".join(f"text {number}\t{number % 5}.5\n" for number in range(40)))
     for given, rate in (((), 1.5e-3), (["model.kind=recurrent"], None)):
-        settings, _ = propose("classify", [tmp_path / "labels.tsv"], "mine", given)
+        settings, _ = propose("rate", [tmp_path / "stars.tsv"], "mine", given)
         assert settings["training"].get("learning_rate") == rate
+
+
+def test_few_texts_are_classified_by_an_lstm_and_many_by_a_transformer(tmp_path, monkeypatch):
+    file = tmp_path / "labels.tsv"
+    file.write_text("".join(f"text {number}\t{'ab'[number % 2]}\n" for number in range(40)))
+
+    def proposed(*given):
+        settings, notes = propose("classify", [file], "mine", given)
+        recipes.make(settings)
+        return settings["model"]["kind"], settings["training"]["learning_rate"], "are few" in " ".join(notes)
+
+    assert proposed() == ("recurrent", 4e-3, True)
+    monkeypatch.setattr("zoo.tasks.classify.FEW", 39)
+    assert proposed() == ("transformer", 1.5e-3, False)
+    for kind, rate in {"recurrent": 4e-3, "transformer": 1.5e-3}.items():
+        assert proposed(f"model.kind={kind}")[:2] == (kind, rate)

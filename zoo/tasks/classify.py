@@ -10,7 +10,9 @@ from zoo.settings.slots import READS, RECURRENT_READS
 from zoo.settings.text import Scope
 from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
-from zoo.tasks.parts.task import Choice, building, zoo_models
+from zoo.tasks.parts.task import Choice, building, with_lstm, zoo_models
+
+FEW = 1_000  # examples up to which an LSTM labels more texts correctly than a Transformer, see docs/benchmarks.md
 
 
 class Classify(Labelling):
@@ -25,6 +27,16 @@ class Classify(Labelling):
         "recurrent": Choice(Recurrent, RECURRENT_READS, (LabelLoss,)),
     }
     scope = Scope
+
+    def starter(self, examples, kind=None):
+        """A small Transformer; where there are few examples, or somebody has chosen it, a bidirectional LSTM."""
+        settings = super().starter(examples)
+        return with_lstm(settings) if kind == "recurrent" or kind is None and len(examples) <= FEW else settings
+
+    def notes(self, examples):
+        """Why few examples are learnt by another kind of model."""
+        few = f"{len(examples):,} examples are few: begun with nothing, a recurrent model learns more from them"
+        return [few] if len(examples) <= FEW else []
 
     def batches_of(self, words, ids, **plan):
         """One label for each text."""

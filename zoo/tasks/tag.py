@@ -14,7 +14,7 @@ from zoo.settings.slots import RECURRENT_READS, TAGS
 from zoo.settings.text import Cut
 from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
-from zoo.tasks.parts.task import Choice, Run, answering, building, zoo_models
+from zoo.tasks.parts.task import Choice, Run, answering, building, with_lstm, zoo_models
 from zoo.text.words import choose_rule
 
 ENOUGH = 50  # sentences with an entity that are needed to choose weights, or the balance, by their F1
@@ -117,15 +117,9 @@ class Tag(Labelling):
         """
         settings = super().starter(examples)
         if kind == "recurrent" or kind is None and _unseen_share(examples) >= UNSEEN:
-            # The states of an LSTM know the order of words, which a Transformer has to learn from positions. A word
-            # that few sentences have is learnt with those that are spelt alike, if training hides its own vector now
-            # and then. One recurrent layer bears a higher rate than a Transformer.
-            del settings["positions"]
-            settings["model"] = {"kind": "recurrent", "cell": "lstm", "units": 128, "num_layers": 1, "dropout": 0.3}
-            settings |= {
-                "embedding": {"layer": "spelled", "alone": 0.3},
-                "training": settings["training"] | {"learning_rate": 4e-3},
-            }
+            # A word that few sentences have is learnt with those that are spelt alike, if training hides its own vector
+            # now and then.
+            settings = with_lstm(settings) | {"embedding": {"layer": "spelled", "alone": 0.3}}
             settings["text"] = {"noise": {"candidates": 6, "rare": 3, "dropout": 0.02}}
         answers = [answer.split(" ") for answer in examples.answers]
         rules, _ = choose_rules(answers, answers)

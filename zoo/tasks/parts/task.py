@@ -87,6 +87,17 @@ def small_reader_settings():
     return {"model": {"kind": "transformer"} | sizes, "positions": {"layer": "convolutional"}, "training": training}
 
 
+def with_lstm(settings):
+    """The settings of `small_reader_settings` with a bidirectional LSTM in the place of the Transformer.
+
+    Its states know the order of words, which a Transformer has to learn from positions, and one recurrent layer bears
+    a higher rate.
+    """
+    lstm = {"kind": "recurrent", "cell": "lstm", "units": 128, "num_layers": 1, "dropout": 0.3}
+    others = {name: each for name, each in settings.items() if name != "positions"}
+    return others | {"model": lstm, "training": settings["training"] | {"learning_rate": 4e-3}}
+
+
 class Task(ABC):
     """One task. An instance has no state; a new task is a new file of `zoo.tasks` that ends with `TASK = Mine()`.
 
