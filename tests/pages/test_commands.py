@@ -42,7 +42,7 @@ TINY = {  # recipe -> settings under which it trains in seconds
     "trec-tuned": f"{EVERY} model.num_layers=1 text.vocab_size=40",
     # Of a file the name that it says, which those of the pages are saved under, too:
     "novels-with-memory": f"{TEXT} model.context=128 model.num_layers=2",
-    "reviews": f"{LAYERED} text.vocab_size=40",
+    "reviews": f"{EVERY} text.vocab_size=40",
     "pairs": f"{LAYERED} text.vocab_size=40",
     "stars": f"{LAYERED} text.vocab_size=60",
     "names": f"{EVERY} text.vocab_size=60",

@@ -12,7 +12,7 @@ from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
 from zoo.tasks.parts.task import Choice, building, with_lstm, zoo_models
 
-FEW = 1_000  # examples up to which an LSTM labels more texts correctly than a Transformer, see docs/benchmarks.md
+FEW = 5_000  # examples up to which an LSTM labels as many texts correctly as a Transformer, see docs/benchmarks.md
 
 
 class Classify(Labelling):
@@ -35,8 +35,9 @@ class Classify(Labelling):
 
     def notes(self, examples):
         """Why few examples are learnt by another kind of model."""
-        few = f"{len(examples):,} examples are few: begun with nothing, a recurrent model learns more from them"
-        return [few] if len(examples) <= FEW else []
+        count = f"{len(examples):,} examples are few"
+        learnt = f"{count}: without a network to begin with, a recurrent model learns more from them than a Transformer"
+        return [learnt] if len(examples) <= FEW else []
 
     def batches_of(self, words, ids, **plan):
         """One label for each text."""
