@@ -24,7 +24,7 @@ from zoo.recipes.files import read_stored
 STATED = " ".join(each for each in HOSTILE if not UNSAFE.search(each.replace("\n", "").replace("\t", "")))[:3000]
 SMALL = {
     "text": {"pieces": "word", "vocab_size": 60},
-    "model": {"units": 4, "num_heads": 2, "hidden_units": 6, "num_layers": 1},
+    "model": {"units": 4, "num_layers": 1},
     "training": {"steps": 2, "validate_every": 1, "warmup": 0, "batch_size": 16},
 }
 

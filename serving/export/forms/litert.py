@@ -51,8 +51,9 @@ class LiteRT(Form):
             operators = sorted(set(re.findall(r"'tf\.(\w+)'", str(error))))
             raise ConversionError(
                 f"{type(kind.model).__name__} has no {cls.title} form: {', '.join(operators) or str(error)[:500]} of "
-                f"TensorFlow is none of its operators, at least not for any batch and length. Leave --form {cls.name} "
-                "out."
+                "TensorFlow is none of its operators, at least not for any batch and length. Recurrent layers and "
+                'hashed attention have none; a model of kind "transformer" with other attention has. Leave --form '
+                f"{cls.name} out."
             ) from error
         (directory / cls.file).write_bytes(content)
 
