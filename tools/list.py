@@ -11,7 +11,6 @@ from zoo import hub
 from zoo.hub.index import nearest
 
 from . import list_models, shared
-from .new import TASKS
 from .screen import aligned
 from .shared import size
 
@@ -99,7 +98,7 @@ def main(args):
 
 
 def _check_task(task, records):
-    tasks = sorted({*TASKS, *(each["task"] for each in records)})
+    tasks = sorted({*shared.TASKS, *(each["task"] for each in records)})
     if task not in (None, *tasks):
         near = nearest(task, tasks)
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""

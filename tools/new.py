@@ -11,11 +11,9 @@ from zoo.recipes.proposal import dumps_with_comments, propose
 from . import shared
 from .screen import escape
 
-TASKS = ("translate", "transduce", "classify", "compare", "rate", "rate_pairs", "tag", "embed", "continue")
-
 
 def add_arguments(parser):
-    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(TASKS)}")
+    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(shared.TASKS)}")
     parser.add_argument(
         "files", metavar="FILE", nargs="+", help="examples; a name with valid, dev or test says the split"
     )

@@ -12,6 +12,7 @@ reading = later("serving.runtime.reading")
 rules = later("serving.kinds.rules")
 sessions = later("serving.runtime.sessions")
 
+TASKS = ("translate", "transduce", "classify", "compare", "rate", "rate_pairs", "tag", "embed", "continue")
 METAVARS = {int: "N", float: "X", str: "TEXT", list: "TEXT"}
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 

@@ -35,9 +35,11 @@ class Classify(Labelling):
 
     def notes(self, examples):
         """Why few examples are learnt by another kind of model."""
-        count = f"{len(examples):,} examples are few"
-        learnt = f"{count}: without a network to begin with, a recurrent model learns more from them than a Transformer"
-        return [learnt] if len(examples) <= FEW else []
+        notes = super().notes(examples)
+        if len(examples) <= FEW:
+            why = "without a network to begin with, a recurrent model learns more from them than a Transformer"
+            notes.append(f"{len(examples):,} examples are few: {why}")
+        return notes
 
     def batches_of(self, words, ids, **plan):
         """One label for each text."""
