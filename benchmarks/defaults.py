@@ -54,10 +54,11 @@ READS = {
     "spelled lstm": {**RECURRENT, **SPELLED},
     "spelled transformer": {**READER, **SPELLED},
 }
+GRU = {"kind": "recurrent", "cell": "gru", "units": 128, "dropout": 0.3}
 WRITES = {
     "transformer": {"model": BLOCKS, "training": {"learning_rate": 1e-3}},
-    "gru dot": {"model": LSTM | {"cell": "gru"}, "attention": {"layer": "dot"}},
-    "gru additive": {"model": LSTM | {"cell": "gru", "dropout": 0.2}, "attention": {"layer": "additive"}},
+    "gru dot": {"model": GRU, "attention": {"layer": "dot"}},
+    "gru additive": {"model": GRU | {"dropout": 0.2}, "attention": {"layer": "additive"}},
     "lstm dot": {"model": LSTM, "attention": {"layer": "dot"}},
 }
 # Tables of which an alternative has its own, or none.
@@ -65,7 +66,7 @@ CHOSEN = ("model", "attention", "positions", "depth", "embedding")
 ALTERNATIVES = {
     "tag": (("transformer", "spelled lstm", "spelled transformer", "lstm"), READS),
     "classify": (("lstm", "spelled transformer", "star", "transformer"), READS),
-    "transduce": (("transformer", "gru additive", "lstm dot"), WRITES),
+    "transduce": (("transformer", "gru additive", "gru dot", "lstm dot"), WRITES),
     "translate": (("transformer", "gru dot", "gru additive", "lstm dot"), WRITES),
 }
 

@@ -223,6 +223,20 @@ def test_a_rate_that_a_task_has_for_one_kind_of_model_is_not_kept_for_another(tm
         assert settings["training"].get("learning_rate") == rate
 
 
+def test_the_attention_of_few_strings_is_additive(tmp_path, monkeypatch):
+    file = tmp_path / "words.tsv"
+    file.write_text("".join(f"word {number}\t{number} drow\n" for number in range(40)))
+
+    def proposed():
+        settings, notes = propose("transduce", [file], "mine")
+        dropout, attention = settings["model"]["dropout"], settings["attention"]["layer"]
+        return attention, dropout, "are few: additive" in " ".join(notes)
+
+    assert proposed() == ("additive", 0.2, True)
+    monkeypatch.setattr("zoo.tasks.transduce.FEW", 39)
+    assert proposed() == ("dot", 0.3, False)
+
+
 def test_few_texts_are_classified_by_an_lstm_and_many_by_a_transformer(tmp_path, monkeypatch):
     file = tmp_path / "labels.tsv"
     file.write_text("".join(f"text {number}\t{'ab'[number % 2]}\n" for number in range(40)))

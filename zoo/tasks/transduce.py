@@ -4,6 +4,8 @@ from zoo.settings.data import Dates, Files, Parallel, Reversal
 from zoo.tasks.parts.vocabularies import decompose, right_answers, usual_length
 from zoo.tasks.translate import Translate
 
+FEW = 1_000  # examples up to which additive attention and less dropout learn more, see docs/benchmarks.md
+
 
 class Transduce(Translate):
     """Strings to strings, symbol by symbol; scored by the share of wrong outputs (WER) and of wrong symbols (PER)."""
@@ -13,14 +15,18 @@ class Transduce(Translate):
     between_languages = False
 
     def starter(self, examples, kind=None):
-        """A recurrent model that reads characters, and writes characters or what spaces set apart."""
+        """A recurrent model that reads characters, and writes characters or what spaces set apart.
+
+        Where there are few examples, its attention is additive, as the one of `translate`, and its dropout smaller.
+        """
+        dropout, attention = (0.2, "additive") if len(examples) <= FEW else (0.3, "dot")
         spaced = sum(" " in answer for answer in examples.answers) * 2 > len(examples)
         most = usual_length(examples.answers, str.split if spaced else list)
         pieces = {"pieces": "word", "normalization": "identity"} if spaced else {"pieces": "char"}
         return {
             "text": {"pieces": "char", "normalization": "nfd", "target": pieces},
-            "model": {"kind": "recurrent", "cell": "gru", "units": 128, "dropout": 0.3},
-            "attention": {"layer": "dot"},
+            "model": {"kind": "recurrent", "cell": "gru", "units": 128, "dropout": dropout},
+            "attention": {"layer": attention},
             "loss": {"label_smoothing": 0.1},
             "training": {
                 "batch_size": 32,
@@ -34,6 +40,11 @@ class Transduce(Translate):
             },
             "search": {"beam": 4, "max_output_length": 2 * most + 4},
         }
+
+    def notes(self, examples):
+        """Why few examples are learnt by another attention."""
+        few = f"{len(examples):,} examples are few: additive attention and a dropout of 0.2 learn more from them"
+        return [*super().notes(examples), *([few] if len(examples) <= FEW else [])]
 
     def inputs_and_answers(self, examples):
         """(inputs, answers). An input with several right answers occurs once, and its answer is their list."""
