@@ -244,7 +244,11 @@ def test_few_texts_are_classified_by_an_lstm_and_many_by_a_transformer(tmp_path,
     def proposed(*given):
         settings, notes = propose("classify", [file], "mine", given)
         recipes.make(settings)
-        return settings["model"]["kind"], settings["training"]["learning_rate"], "are few: without" in " ".join(notes)
+        return (
+            settings["model"]["kind"],
+            settings["training"]["learning_rate"],
+            "are few: a recurrent" in " ".join(notes),
+        )
 
     assert proposed() == ("recurrent", 4e-3, True)
     monkeypatch.setattr("zoo.tasks.classify.FEW", 39)

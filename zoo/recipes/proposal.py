@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from zoo.core.wording import quantity
 from zoo.data import formats
-from zoo.data.formats.base import quantity
 from zoo.data.formats.names import normal
 from zoo.recipes import beginning, languages
 from zoo.recipes.card import describe, find_untaught, mend_labels
@@ -98,6 +98,7 @@ def propose(task, files, name, overrides=(), network=None):
         *_describe_counts(job, parts),
         *_describe_length(settings, parts["train"]),
         *job.notes(train),
+        *(() if network else job.reasons(train)),
         *describe(parts, make(settings).data)[1],
         *find_untaught(job, make(settings), parts),
     ]

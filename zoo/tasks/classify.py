@@ -33,13 +33,10 @@ class Classify(Labelling):
         settings = super().starter(examples)
         return with_lstm(settings) if kind == "recurrent" or kind is None and len(examples) <= FEW else settings
 
-    def notes(self, examples):
+    def reasons(self, examples):
         """Why few examples are learnt by another kind of model."""
-        notes = super().notes(examples)
-        if len(examples) <= FEW:
-            why = "without a network to begin with, a recurrent model learns more from them than a Transformer"
-            notes.append(f"{len(examples):,} examples are few: {why}")
-        return notes
+        few = f"{len(examples):,} examples are few: a recurrent model learns more from them than a Transformer"
+        return [few] if len(examples) <= FEW else []
 
     def batches_of(self, words, ids, **plan):
         """One label for each text."""

@@ -41,10 +41,10 @@ class Transduce(Translate):
             "search": {"beam": 4, "max_output_length": 2 * most + 4},
         }
 
-    def notes(self, examples):
+    def reasons(self, examples):
         """Why few examples are learnt by another attention."""
         few = f"{len(examples):,} examples are few: additive attention and a dropout of 0.2 learn more from them"
-        return [*super().notes(examples), *([few] if len(examples) <= FEW else [])]
+        return [few] if len(examples) <= FEW else []
 
     def inputs_and_answers(self, examples):
         """(inputs, answers). An input with several right answers occurs once, and its answer is their list."""

@@ -171,7 +171,11 @@ class Task(ABC):
         """
 
     def notes(self, examples):
-        """Why `starter` chose what it did, in sentences."""
+        """What of the examples a user should know, in sentences."""
+        return []
+
+    def reasons(self, examples):
+        """Why `starter` chose its model, in sentences; they do not hold where a network is given to begin with."""
         return []
 
     def texts(self, inputs, answers):
