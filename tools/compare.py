@@ -6,7 +6,7 @@ from serving.lazy import later
 from serving.runtime.errors import ServingError
 from zoo.core.escaping import in_figure
 from zoo.core.storage import json_text
-from zoo.data.formats.base import quantity
+from zoo.core.wording import quantity
 from zoo.hub import is_path
 from zoo.recipes import evaluations
 from zoo.scores import plots

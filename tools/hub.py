@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from serving.hub import PARTS
 from serving.lazy import later
-from zoo.data.formats.base import quantity
+from zoo.core.wording import quantity
 
 from . import list_models, shared
 from .screen import escape, log

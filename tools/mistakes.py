@@ -8,7 +8,7 @@ from pathlib import Path
 
 from zoo.core.escaping import in_cell, in_html
 from zoo.core.storage import json_text, write_text
-from zoo.data.formats.base import quantity
+from zoo.core.wording import quantity
 from zoo.recipes import evaluations
 from zoo.scores import plots
 

@@ -4,6 +4,7 @@ import sys
 import time
 
 from zoo.core.escaping import plain_stream
+from zoo.core.wording import quantity
 
 EVERY = 10.0  # seconds between two lines
 
@@ -38,7 +39,7 @@ class Progress:
     def _describe(self, count, share, seconds):
         rate, moved = self.rate(count), share - self._first[1]
         left = f", {clock(seconds * (1 - share) / moved)} left" if moved > 0 else ""
-        return f"{count:,} {self.unit}{'s' * (count != 1)}, {rate:,.0f} a second{left}"
+        return f"{quantity(count, self.unit)}, {rate:,.0f} a second{left}"
 
     def summary(self, count):
         """What was done since the first call, in words."""

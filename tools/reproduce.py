@@ -6,7 +6,7 @@ import textwrap
 from importlib.util import find_spec
 
 from zoo.core.storage import json_text
-from zoo.data.formats.base import quantity
+from zoo.core.wording import quantity
 from zoo.reproduce import report
 from zoo.reproduce.systems import SYSTEMS, find
 

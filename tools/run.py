@@ -12,6 +12,7 @@ from serving.kinds import KINDS
 from serving.kinds.tag import RULES
 from serving.runtime import Runtime, Sampling
 from serving.runtime.named import locate
+from zoo.core.wording import quantity
 
 from . import answers, attention_map, figures, run_corpus, run_server, shared
 
@@ -209,7 +210,7 @@ def _answer_all(runtime, args, options):
         sys.stdout.flush()
         done += len(block.texts)
     if refused:
-        count = f"{refused} of {done} text{'s' * (done != 1)} {'is' if refused == 1 else 'are'} not answered"
+        count = f"{refused} of {quantity(done, 'text')} {'is' if refused == 1 else 'are'} not answered"
         print("; ".join([f"seqzoo run: {count}", *sorted(hints)]), file=sys.stderr)
     return done, refused
 

@@ -12,6 +12,7 @@ from serving.corpus.lines import Lines, readable
 from serving.corpus.process import check as check_target, process
 from serving.corpus.rows import Rows
 from serving.kinds import KINDS
+from zoo.core.wording import quantity
 
 from . import answers
 from .progress import Progress
@@ -180,8 +181,7 @@ def report_first(unit, number, result, count):
 
 def _summary(out, shard, args, done, progress):
     refused = f", {done.refused:,} of them not answered" if done.refused else ""
-    count = f"{done.texts:,} {progress.unit}{'s' * (done.texts != 1)}"
-    print(f"{out}: {count}{refused}; {progress.summary(done.texts)}", file=sys.stderr)
+    print(f"{out}: {quantity(done.texts, progress.unit)}{refused}; {progress.summary(done.texts)}", file=sys.stderr)
     if shard.count == 1:
         return
     missing = shard.missing(args.out)

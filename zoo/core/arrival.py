@@ -26,6 +26,7 @@ WITHOUT_KERAS = (
     "core.protocols",
     "core.searching",
     "core.storage",
+    "core.wording",
     "data",
     "hub",
     "pretrained",

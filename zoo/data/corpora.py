@@ -5,7 +5,8 @@ import os
 import re
 from pathlib import Path
 
-from zoo.data.formats.base import place, quantity
+from zoo.core.wording import quantity
+from zoo.data.formats.base import place
 from zoo.data.formats.opening import COMPRESSED, Undecodable, open_lines
 
 SPLITS = {  # names under which corpora store each split, tried in this order

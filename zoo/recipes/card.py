@@ -1,7 +1,8 @@
 """What a run was trained on, in numbers: the data card in its folder, and the notes that a training begins with."""
 
+from zoo.core.wording import quantity
 from zoo.data import formats
-from zoo.data.formats.base import quantity, quote
+from zoo.data.formats.base import quote
 from zoo.data.formats.unknown import alike_labels, main_labels, say_unknown, unknown_labels
 from zoo.tasks.parts.vocabularies import right_answers
 

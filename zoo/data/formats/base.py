@@ -166,11 +166,6 @@ def place(path: str, line: int | None) -> str:
     return f"{path}:{line}" if line else f"{path}"
 
 
-def quantity(count: int, noun: str) -> str:
-    """A number with its noun: "1 word", "2,000 words"."""
-    return f"{count:,} {noun}{'s' * (count != 1)}"
-
-
 def quote(value, longest: int = 60) -> str:
     """A value as a message quotes it."""
     text = repr(value)

@@ -4,7 +4,8 @@ import difflib
 import re
 from dataclasses import dataclass
 
-from zoo.data.formats.base import KINDS, ROLES, Request, join_some, quantity, quote, say_columns
+from zoo.core.wording import quantity
+from zoo.data.formats.base import KINDS, ROLES, Request, join_some, quote, say_columns
 from zoo.data.formats.names import aliases, by_names, is_language, is_name, normal
 
 _NUMBERED = re.compile(r"([^\W\d]*[-_:.]?)\d+")

@@ -10,7 +10,8 @@ import re
 from collections import Counter
 from itertools import chain
 
-from zoo.data.formats.base import Format, Layout, quantity, quote
+from zoo.core.wording import quantity
+from zoo.data.formats.base import Format, Layout, quote
 from zoo.data.formats.columns import list_columns, missing_column
 from zoo.data.formats.names import by_names, is_name
 from zoo.data.formats.opening import first_lines, inner_suffix, lines_of

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from zoo.data.formats.base import Format, Layout, Problems, Request, quantity, quote
+from zoo.core.wording import quantity
+from zoo.data.formats.base import Format, Layout, Problems, Request, quote
 from zoo.data.formats.columns import Found, find_columns, list_columns, one_word_a_row, plain
 from zoo.data.formats.names import by_names, normal
 from zoo.data.formats.opening import first_lines, inner_suffix, lines_of

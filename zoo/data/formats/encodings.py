@@ -8,7 +8,8 @@ reads those.
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo.data.formats.base import OMIT, Request, quantity, say_encoding, say_encodings
+from zoo.core.wording import quantity
+from zoo.data.formats.base import OMIT, Request, say_encoding, say_encodings
 from zoo.data.formats.opening import BROKEN, WIDE, is_utf8, open_bytes
 
 _FEW = 5

@@ -7,7 +7,8 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from zoo.data.formats.base import Lacking, Problems, Wrong, place, quantity, quote
+from zoo.core.wording import quantity
+from zoo.data.formats.base import Lacking, Problems, Wrong, place, quote
 
 _SHIFT = 40  # a place is (index of the file << 40) | line
 _NO_BREAK = "\u00a0"

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from zoo.data.formats.base import Format, Layout, no_columns, quantity
+from zoo.core.wording import quantity
+from zoo.data.formats.base import Format, Layout, no_columns
 from zoo.data.formats.opening import lines_of
 
 _SPLITS = {"train", "valid", "validation", "val", "dev", "test", "unsup"}

@@ -9,7 +9,8 @@ from itertools import islice
 from pathlib import Path
 
 from zoo.core.later import later
-from zoo.data.formats.base import Format, Layout, quantity, quote
+from zoo.core.wording import quantity
+from zoo.data.formats.base import Format, Layout, quote
 from zoo.data.formats.jsonl import keyed_layout, value_of
 from zoo.data.formats.opening import inner_suffix
 from zoo.data.formats.verdicts import is_left_out, note, verdict_column

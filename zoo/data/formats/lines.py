@@ -1,6 +1,7 @@
 """Files whose lines belong together (line i of one to line i of another), and running text."""
 
-from zoo.data.formats.base import Format, Layout, no_columns, quantity
+from zoo.core.wording import quantity
+from zoo.data.formats.base import Format, Layout, no_columns
 from zoo.data.formats.opening import inner_suffix, lines_of
 
 TABLES = (".dict", ".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".tmx", ".parquet", ".conll", ".conllu")

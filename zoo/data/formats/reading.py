@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from zoo.data.formats.base import ROLES, RULES, Lacking, Layout, Problems, Request, Wrong, quantity
+from zoo.core.wording import quantity
+from zoo.data.formats.base import ROLES, RULES, Lacking, Layout, Problems, Request, Wrong
 from zoo.data.formats.columns import check_roles
 from zoo.data.formats.encodings import advice
 from zoo.data.formats.examples import Examples, Places, make_example

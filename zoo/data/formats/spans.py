@@ -8,7 +8,8 @@ of `zoo.text.words`, so that a full stop behind a name is no part of it.
 
 from itertools import islice, pairwise
 
-from zoo.data.formats.base import Format, Layout, Problems, Wrong, quantity, quote
+from zoo.core.wording import quantity
+from zoo.data.formats.base import Format, Layout, Problems, Wrong, quote
 from zoo.data.formats.columns import missing_column
 from zoo.data.formats.jsonl import decode_lines
 from zoo.data.formats.opening import first_lines, lines_of

@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import math
 
-from zoo.data.formats.base import quantity
+from zoo.core.wording import quantity
 from zoo.data.formats.examples import Examples
 
 _LEAST = 0.5  # of the share that was asked for, in inputs that differ; below it the next ones in order move over

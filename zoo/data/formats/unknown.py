@@ -6,7 +6,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from zoo.data.formats.base import quantity, quote
+from zoo.core.wording import quantity
+from zoo.data.formats.base import quote
 
 FEW = 5
 _YES, _NO = {"true", "yes", "y", "t", "1"}, {"false", "no", "n", "f", "0"}
