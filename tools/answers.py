@@ -5,6 +5,8 @@ import json
 
 from .screen import escape
 
+PAGE = "\t\r\n"  # what an answer of several lines keeps
+
 
 def line(kind, number, text, result, n_best):
     """The answer to text `number` as a line, or with `n_best` as several lines."""

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from serving.corpus.forms import is_parquet
-from serving.corpus.lines import OPENERS, Block, check_kind, readable
+from serving.corpus.lines import OPENERS, Block, Page, check_kind, readable
 from serving.corpus.rows import Rows
 from serving.kinds import KINDS
 from serving.kinds.tag import RULES
@@ -19,6 +19,7 @@ from . import answers, attention_map, figures, run_corpus, run_server, shared
 CHUNK = 256  # lines that are read before they are answered, unless they come from a terminal
 CHUNK_BYTES = 1 << 20  # a chunk also ends with the first line beyond this size
 DRAWN = ("temperature", "top_k", "top_p", "seed")
+_PAGES = re.compile(r"(?i)\.(md|markdown|html?)(\.gz|\.xz)?$")
 _RECORDS = re.compile(r"(?i)\.(csv|json|jsonl|ndjson)(\.gz|\.xz)?$")
 _TAKEN_OUT = "give a file of the texts alone, or write it as Parquet and name the column with --column"
 _HINTS = {  # what the reasons of lines without an answer hold -> how they get one
@@ -42,7 +43,9 @@ EPILOG = """examples:
   seqzoo run ENCODER --file lines.txt --out vectors.npy
 
 A translator of known languages runs each sentence of a text by itself, for it has learnt from sentences; line breaks,
-list marks, tags, tables, addresses and code between them stay. --sentences off gives it the text as it is.
+list marks, tags, tables, addresses and code between them stay. A --file of Markdown or HTML (.md, .html) is a page: one
+text, in which code over several lines stays, too, sentences go on over line breaks, and one without an answer stays
+as it is. --sentences page reads any other input so; --sentences off gives the translator each line as it is.
 
 Without texts and without --file, lines are read from standard input.
 Each input line gives one output line: the output of a translator, the continuation of a prompt by a language model, the
@@ -101,9 +104,10 @@ def add_arguments(parser):
     )
     writing.add_argument(
         "--sentences",
-        choices=("on", "off"),
-        help="of a translator: run each sentence of a text by itself, and keep line breaks and mark-up between them "
-        "(default: on if its languages are known, but off with --n-best, --sample, --server and --out)",
+        choices=("on", "off", "page"),
+        help="of a translator: run each sentence of a text by itself, and keep line breaks and mark-up between them; "
+        "page: of the whole input, in which sentences go on over line breaks (default: if its languages are known, "
+        "page for .md and .html, else on; off with --n-best, --sample and --server, and but for pages with --out)",
     )
     writing.add_argument("--length", type=int, metavar="N", help="number of tokens to write (language models)")
     writing.add_argument("--plot-attention", metavar="PNG", help="draw the attention map of the one text into a file")
@@ -129,6 +133,9 @@ def main(args):
             raise ValueError(f"--plot-attention draws the map of exactly one text; received {len(args.texts)}.")
         figures.check(args.plot_attention)
     options = _read_options(args)
+    if args.sentences == "page" and (args.server or args.shard):
+        flag = "--server" if args.server else "--shard"
+        raise ValueError(f"--sentences page is for a whole input that is answered here: leave out {flag}.")
     run_corpus.check(args)
     run_server.check(args)
     runtime = run_server.open_client(args) if args.server else _open_runtime(args)
@@ -174,27 +181,33 @@ def _read_options(args):
 
 def _choose_sentences(args, runtime):
     """The option by which a translator runs each sentence of a text by itself; none where it does not."""
-    several = args.n_best is not None or args.sample
-    if args.sentences == "on" and several:
-        raise ValueError("--sentences on joins one answer for each sentence: leave out --n-best and --sample.")
-    if args.sentences == "on" and not KINDS[runtime.kind].has_source:
+    asked = None if args.sentences in (None, "off") else "page" if args.sentences == "page" else True
+    several, kind = args.n_best is not None or args.sample, KINDS[runtime.kind]
+    if asked and several:
         raise ValueError(
-            f"--sentences on is for models that write one text for another; {args.directory} is an artefact of kind "
-            f"{runtime.kind!r}. Leave it out."
+            f"--sentences {args.sentences} joins one answer for each sentence: leave out --n-best and --sample."
         )
-    whole = several or args.server or args.out
-    task, _, languages = ("", "", "") if whole else runtime.manifest.get("task", "").partition(" ")
-    translates = KINDS[runtime.kind].has_source and task == "translate" and "-" in languages
-    return {"sentences": True} if args.sentences == "on" or (translates and args.sentences is None) else {}
+    if asked and not kind.has_source:
+        raise ValueError(
+            f"--sentences {args.sentences} is for models that write one text for another; {args.directory} is an "
+            f"artefact of kind {runtime.kind!r}. Leave it out."
+        )
+    if asked or args.sentences or several or args.server:
+        return {"sentences": asked} if asked else {}
+    is_page = args.file is not None and not args.shard and _PAGES.search(args.file) is not None
+    task, _, languages = runtime.manifest.get("task", "").partition(" ")
+    translates = kind.has_source and task == "translate" and "-" in languages and (is_page or not args.out)
+    return {"sentences": "page" if is_page else True} if translates else {}
 
 
 def _answer_all(runtime, args, options):
     """Answer chunk by chunk, so that a long file needs little memory. Returns the numbers of texts and of refusals."""
     if sys.stdout is None:
         raise OSError("standard output is closed. Leave it open, or write the answers to a file with --file and --out.")
-    unit, blocks = _read_blocks(args)
+    is_page = options.get("sentences") == "page"
+    unit, blocks = _read_blocks(args, is_page)
     show = answers.record if args.json else answers.line
-    several = args.n_best or len(args.texts) == 1  # whether an answer may have several lines
+    several = args.n_best or len(args.texts) == 1 or is_page  # whether an answer may have several lines
     kind, done, refused, hints, doubts = KINDS[runtime.kind], 0, 0, set(), itertools.count(1)
 
     def report(number, result):
@@ -204,7 +217,8 @@ def _answer_all(runtime, args, options):
     for block in blocks:
         for number, (text, result) in enumerate(zip(block.texts, ask(block), strict=True), block.number + 1):
             line = show(kind, number, text, result, args.n_best)
-            print(line if args.json else answers.escape_breaks(line, "\t\r\n" if several else "\t"))
+            line = line.replace("\r\n", "\n") if is_page else line  # a carriage return would be shown as \r
+            print(line if args.json else answers.escape_breaks(line, answers.PAGE if several else "\t"))
             refused += result.error is not None
             hints |= {hint for mark, hint in _HINTS.items() if mark in (result.error or "") and not args.server}
         sys.stdout.flush()
@@ -215,14 +229,22 @@ def _answer_all(runtime, args, options):
     return done, refused
 
 
-def _read_blocks(args):
+def _read_blocks(args, is_page):
     """`(unit, blocks)`: what a text is called in messages, and the texts in `Block`s."""
     if args.texts:
         return "text", [Block(0, args.texts, 0)]
     if args.file and is_parquet(args.file):
         rows = Rows(args.file, columns=args.column or ())
         return rows.unit, rows.blocks()
+    if is_page:
+        return Page.unit, Page(args.file).blocks() if args.file else _read_page()
     return "line", _read_lines(args.file)
+
+
+def _read_page():
+    """Standard input as one text."""
+    lines = [line for block in _read_lines(None) for line in block.texts]
+    return [Block(0, ["\n".join(lines)], 0)] if lines else []
 
 
 def _read_lines(path):

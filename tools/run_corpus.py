@@ -8,7 +8,7 @@ from pathlib import Path
 
 from serving.corpus import shards
 from serving.corpus.forms import NumpyForm, ParquetForm, TextForm, columns_of, is_numpy, is_parquet
-from serving.corpus.lines import Lines, readable
+from serving.corpus.lines import Lines, Page, readable
 from serving.corpus.process import check as check_target, process
 from serving.corpus.rows import Rows
 from serving.kinds import KINDS
@@ -80,21 +80,22 @@ def target(args):
     return shard_of(args).name(args.out)
 
 
-def open_source(args):
-    """The `Lines` or `Rows` of the shard.
+def open_source(args, is_page):
+    """The `Lines` or `Rows` of the shard, or the `Page`.
 
     Raises:
         ValueError: the file cannot be read.
     """
     if is_parquet(args.file):
         return Rows(args.file, shard_of(args), args.column or ())
-    return Lines(args.file, shard_of(args))
+    return Page(args.file) if is_page else Lines(args.file, shard_of(args))
 
 
 def run(runtime, args, options):
     """Answer the texts of `--file` into `--out`, and return the exit status: 1 if a text is not answered, else 0."""
     runtime.run([], **options)  # refuses wrong options before anything is written
-    out, shard, source = target(args), shard_of(args), open_source(args)
+    is_page = options.get("sentences") == "page"
+    out, shard, source = target(args), shard_of(args), open_source(args, is_page)
     if shard.count == 1 and source.begin == source.end:
         raise ValueError(f"no input: {args.file} holds no {source.unit}.")
     form = _form(args, runtime, source)
@@ -138,7 +139,8 @@ def _form(args, runtime, source):
 
     def show_answer(number, text, result):
         line = show(kind, number, text, result, args.n_best)
-        return line if args.json or args.n_best else answers.escape_breaks(line)
+        keep = answers.PAGE if isinstance(source, Page) else "\t"
+        return line if args.json or args.n_best else answers.escape_breaks(line, keep)
 
     return TextForm(args.out, show_answer, "json" if args.json else "plain")
 

@@ -131,6 +131,24 @@ class Lines:
         return (position - self.begin) / max(1, self.end - self.begin)
 
 
+class Page(Lines):
+    """A file that is one text, without the line break at its end; as `Lines`.
+
+    Raises:
+        ValueError: as of `Lines`.
+    """
+
+    unit = "page"
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.identity["page"] = True
+
+    def _read_block(self, file, position, number):
+        text = file.read().decode("utf-8-sig", "surrogateescape")
+        return Block(number, [text.removesuffix("\n").removesuffix("\r")], self.size)
+
+
 def _read_line(file):
     """`(line, length, whole)` of the next line: of one that is too long only the first bytes, and `whole` is False."""
     line = piece = file.readline(MOST_LINE)

@@ -48,9 +48,34 @@ def beyond_warning(rating, low, high):
     return f"the rating is {rating}, beyond the {low} to {high} of the validation"
 
 
-def confidence_error(confidence, least):
-    """The error about an answer of less confidence than the caller asks for."""
-    return f"the model is not sure enough: its confidence is {confidence:g}, and at least {least:g} is asked for"
+def check_least(least, kind, name):
+    """Refuse a `min_confidence` that is none, or that a model of this kind cannot have.
+
+    Raises:
+        ValueError: it is not from 0 to 1, or the answers have no confidence.
+    """
+    if not 0 <= least <= 1:
+        raise ValueError(f"min_confidence is a number from 0 to 1; received {least!r}.")
+    if not kind.has_confidence:
+        raise ValueError(
+            f"{name} is of kind {kind.name!r}, whose answers have no confidence. Leave min_confidence "
+            "(--min-confidence) out."
+        )
+
+
+def refuse_unsure(kind, results, least):
+    """The results, but an error in the place of answers of a lower confidence than `least`."""
+    return [
+        replace(
+            kind.blank(),
+            error=f"the model is not sure enough: its confidence is {result.confidence:g}, and at least {least:g} is "
+            "asked for",
+            warning=result.warning,
+        )
+        if result.confidence is not None and result.confidence < least
+        else result
+        for result in results
+    ]
 
 
 def _of_validation(share):

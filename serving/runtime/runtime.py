@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import onnxruntime
@@ -114,22 +113,25 @@ class Runtime:
                 each text; and rules of the search, such as `no_repeat_ngram_size` or `bad_words`
                 (`serving.kinds.rules`), which go before those that the artefact was exported with. "continue" also
                 takes `length`, the number of tokens to write. "generate" takes `sentences`: each sentence of a text is
-                run by itself, and line breaks and mark-up between them stay (`serving.runtime.sentences`). All that
-                have a `confidence` take `min_confidence`: an answer of less is an error. "tag" takes `words`, the rule
-                that cuts texts into words (`zoo.text.words`) in the place of the artefact's; a text may also be the
-                list of its words, whose places are those in the words joined by a space.
+                run by itself, and line breaks and mark-up between them stay (`serving.runtime.sentences`). With
+                "page" for it, a text is a page of Markdown or HTML, in which a sentence may go on over a line break;
+                one that has no answer stays as it is, with a warning. All that have a `confidence` take
+                `min_confidence`: an answer of less is an error. "tag" takes `words`, the rule that cuts texts into
+                words (`zoo.text.words`) in the place of the artefact's; a text may also be the list of its words,
+                whose places are those in the words joined by a space.
 
         Raises:
             TypeError: `texts` is a single string, or holds a value that is not a string.
             ValueError: this kind does not take an option, there is no graph for the beam width, or a number is out of
                 its range.
         """
-        least = options.pop("min_confidence", None)
-        if least is not None:
-            return self._run_above(least, texts, options)
         by_sentence = options.pop("sentences", False) if self._loaded.kind.has_source else False
         if by_sentence:
-            return self._run_by_sentence(texts, options)
+            return self._run_by_sentence(texts, options, by_sentence == "page")
+        least = options.pop("min_confidence", None)
+        if least is not None:
+            doubt.check_least(least, self._loaded.kind, self.manifest["name"])
+            return doubt.refuse_unsure(self._loaded.kind, self.run(texts, **options), least)
         wrong = sorted(options.keys() - set(self.options))
         if wrong:
             raise ValueError(
@@ -144,35 +146,18 @@ class Runtime:
         results, usual = self._predictor.run(texts, **options), self.manifest.get("usual")
         return [warn_answer(result, usual) for result in results] if usual and each is None else results
 
-    def _run_above(self, least, texts, options):
-        """The results, but an error in the place of answers of a lower confidence than `least`."""
-        if not 0 <= least <= 1:
-            raise ValueError(f"min_confidence is a number from 0 to 1; received {least!r}.")
-        kind = self._loaded.kind
-        if not kind.has_confidence:
-            raise ValueError(
-                f"{self.manifest['name']} is an artefact of kind {self.kind!r}, whose answers have no confidence. "
-                "Leave min_confidence (--min-confidence) out."
-            )
-        return [
-            replace(kind.blank(), error=doubt.confidence_error(result.confidence, least), warning=result.warning)
-            if result.confidence is not None and result.confidence < least
-            else result
-            for result in self.run(texts, **options)
-        ]
-
-    def _run_by_sentence(self, texts, options):
+    def _run_by_sentence(self, texts, options, page):
         if options.get("sampling") is not None or (options.get("n_best") or 1) > 1:
             raise ValueError(
                 "a text whose sentences are run by themselves has one answer: n_best above 1 and sampling are for "
                 "whole texts. Leave out sentences, or those."
             )
-        cut = self.sentences(texts)
+        cut = self.sentences(texts, page)
         return cut.join(self.run(cut.sentences, **options))
 
-    def sentences(self, texts: Sequence[str]) -> Sentences:
-        """The texts, cut into the sentences of the language that the model reads."""
-        return Sentences(as_list(texts), self.manifest.get("task", "").partition(" ")[2].partition("-")[0])
+    def sentences(self, texts: Sequence[str], page: bool = False) -> Sentences:
+        """The texts, cut into the sentences of the language that the model reads; `page` as of `parts_of` there."""
+        return Sentences(as_list(texts), self.manifest.get("task", "").partition(" ")[2].partition("-")[0], page)
 
     @property
     def signatures(self) -> dict[str, Any]:

@@ -2,23 +2,31 @@
 
 The borders follow the rule of Unicode's Standard Annex 29 (a terminator, closing marks, a space, and no small letter
 behind it), with what the annex leaves to each language: abbreviations, initials and ordinal numbers end no sentence.
-Lines, mark-up, code and whatever holds no letter are borders, and stay as they are. Nothing is lost: the parts joined
-are the text. The time is linear in the length of the text, whatever it holds.
+Lines, mark-up, code and whatever holds no letter are borders, and stay as they are. In a page of Markdown or HTML a
+sentence may go on over a line break, which is a space there unless the lines are a heading, a list, a quote or a table,
+or end with two spaces or a backslash. Nothing is lost: the parts joined are the text. The time is linear in the length
+of the text, whatever it holds.
 """
 
 import itertools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from serving.kinds.generate import Hypothesis, Result
 
 # White space is looked at once, from its beginning.
 LINES = re.compile(r"((?<!\s)\s*(?:\r\n|[\n\r\v\f\x85\u2028\u2029])\s*)")
-MARKUP = re.compile(
-    r"(<(?:code|pre|script|style)\b[^<>\n]{0,999}>[^<\n]{0,999}</(?:code|pre|script|style)>|<!--[^<>\n]{0,999}-->|"
-    r"<[/!?]?[A-Za-z][^<>\n]{0,999}>|&#?\w{1,31};|https?://[^\s<>]{1,2000}|`[^`\n]{1,1000}`|[*_`~]{2,}|[`|])"
+MARKUP = re.compile(r"(<[/!?]?[A-Za-z][^<>]{0,999}>|&#?\w{1,31};|https?://[^\s<>]{1,2000}|[*_`~]{2,}|[`|])")
+CODE = re.compile(  # how code begins: a fence, an element, a comment; and a span of code as a whole
+    r"(?im)^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
+    r"|<(?P<element>code|pre|script|style|textarea)(?=[\s>])[^<>]{0,999}>|(?P<comment><!--)"
+    r"|(?P<span>(?<!`)(?P<ticks>`+)(?!`)(?:[^\n]|\n(?![ \t]{0,99}\r?\n)){1,1000}?(?<!`)(?P=ticks)(?!`))"
 )
-FENCE = re.compile(r"\s*(?:```|~~~)")  # a line that begins or ends a block of code
+FENCE = re.compile(r"(?m)^[ \t>]*(`{3,}|~{3,})[ \t\r]*$")  # which ends a block of code
+CLOSING_TAGS = re.compile(r"(?i)</(code|pre|script|style|textarea)\s*>")
+SOFT = re.compile(r"[ \t]?\r?\n[ \t]*")  # a line break that may stand within a sentence
+UNDERLINE = re.compile(r"(?m)[-=]+[ \t\r]*$")  # of a heading
+HEADING = re.compile(r"[ \t>]*#{1,6}\s")
 LIST_MARK = re.compile(r"\s*(?:#{1,6}|>+|[-*+•–]|\d{1,3}(?P<dot>[.)])|[A-Za-z][)])\s+")
 STOPS = ".!?…‼⁇⁈⁉؟۔܀։჻।॥၊။።፧፨‽"
 WIDE_STOPS = "。！？｡．"
@@ -32,6 +40,8 @@ _BORDER = re.compile(  # a run of stops is looked at once, from its beginning
     rf"|[{STOPS}]+(?:[ \u00a0\u202f]?»)?[{CLOSES}]*\s+(?=\S)"
     rf"|[!?]+(?=[{HAN_AND_KANA}]))"
 )
+WRAP = re.compile(r"[ \t]*\r?\n[ \t]*")
+WRAP_WITHOUT_SPACE = re.compile(rf"(?<=[{HAN_AND_KANA}，。、]){WRAP.pattern}(?=[{HAN_AND_KANA}])")
 _SURROGATE = re.compile("[\ud800-\udfff]")  # a byte that is not UTF-8
 _WORD = re.compile(r"[\w.&'’-]{1,40}\Z")
 
@@ -72,25 +82,60 @@ class Part:
     is_sentence: bool
 
 
-def parts_of(text, language=""):
+def parts_of(text, language="", page=False):
     """The parts of a text, whose texts joined are the text.
 
     Args:
         text: of any length; a line break ends a sentence.
         language: its code, such as "de", "deu_Latn" or "de_DE", for its abbreviations; "" is one that is not known.
+        page: whether a sentence may go on over a line break, as in Markdown and HTML.
 
     Returns:
         A list of `Part`; sentences have at least one letter, and no white space at their ends.
     """
-    pieces, parts, is_code = [], [], False
-    for line in LINES.split(text):
-        is_fence = FENCE.match(line) is not None
-        pieces += [(line, False)] if is_code or is_fence else _split_line(line, _language_code(language))
-        is_code ^= is_fence
+    pieces, parts, code = [], [], _language_code(language)
+    for start, end, is_code in _cut_code(text):
+        if is_code:
+            pieces.append((text[start:end], False))
+            continue
+        begins = start == 0
+        for gap in LINES.finditer(text, start, end):
+            if not (page and _is_soft(text, gap)):
+                pieces += [*_split_line(text[start : gap.start()], code, begins), (gap[0], False)]
+                start, begins = gap.end(), True
+        pieces += _split_line(text[start:end], code, begins)
     for is_sentence, group in itertools.groupby(pieces, lambda piece: piece[1]):
         texts = [piece[0] for piece in group]
         parts += [Part(each, True) for each in texts] if is_sentence else [Part("".join(texts), False)]
     return [part for part in parts if part.text]
+
+
+def _cut_code(text):
+    """`(start, end, whether it is code)` of the pieces of a text; code without an end goes on to that of the text."""
+    place = 0
+    while begin := CODE.search(text, place):
+        ends = []
+        if begin["fence"]:
+            ends = (end for end in FENCE.finditer(text, begin.end()) if end[1].startswith(begin["fence"]))
+        elif begin["element"]:
+            name = begin["element"].lower()
+            ends = (end for end in CLOSING_TAGS.finditer(text, begin.end()) if end[1].lower() == name)
+        elif begin["comment"]:
+            ends = re.compile("-->").finditer(text, begin.end())
+        end = begin if begin["span"] else next(iter(ends), None)
+        yield place, begin.start(), False
+        place = end.end() if end else len(text)
+        yield begin.start(), place, True
+    yield place, len(text), False
+
+
+def _is_soft(text, gap):
+    """Whether a sentence of a page may go on over what breaks two lines."""
+    if not SOFT.fullmatch(gap[0]) or LIST_MARK.match(text, gap.end()) or UNDERLINE.match(text, gap.end()):
+        return False
+    before = text[text.rfind("\n", 0, gap.start()) + 1 : gap.start()]
+    after = text[gap.end() : text.find("\n", gap.end()) % (len(text) + 1)]
+    return not (HEADING.match(before) or before.endswith("\\") or "|" in before + after)
 
 
 class Sentences:
@@ -100,14 +145,15 @@ class Sentences:
     Args:
         texts: a list.
         language: of the texts, as of `parts_of`.
+        page: as of `parts_of`; then a sentence that has an error stays as it is, and has a warning that says so.
 
     Attributes:
         sentences: the texts that are run, those of each text behind each other.
     """
 
-    def __init__(self, texts, language=""):
-        self._texts, self._parts = texts, [parts_of(text, language) for text in texts]
-        own = [[part.text for part in parts if part.is_sentence] for parts in self._parts]
+    def __init__(self, texts, language="", page=False):
+        self._texts, self._parts, self._page = texts, [parts_of(text, language, page) for text in texts], page
+        own = [[_unwrap(part.text) for part in parts if part.is_sentence] for parts in self._parts]
         whole = [
             sentences == [text] or not text.strip() or not text.isascii() and _SURROGATE.search(text)
             for text, sentences in zip(texts, own, strict=True)
@@ -123,10 +169,27 @@ class Sentences:
         """
         remaining = iter(results)
         answers = [[next(remaining) for _ in sentences] for sentences in self._runs]
+        if self._page:
+            answers = [
+                [_keep(*each) for each in zip(run, own, strict=True)]
+                for run, own in zip(self._runs, answers, strict=True)
+            ]
         return [
             own[0] if run == [text] else _join(parts, own)
             for text, parts, run, own in zip(self._texts, self._parts, self._runs, answers, strict=True)
         ]
+
+
+def _unwrap(sentence):
+    """A sentence in one line."""
+    return WRAP.sub(" ", WRAP_WITHOUT_SPACE.sub("", sentence)) if "\n" in sentence else sentence
+
+
+def _keep(sentence, answer):
+    """The answer; or, where there is none, the sentence as it is."""
+    if answer.error is None or _SURROGATE.search(sentence):
+        return answer
+    return replace(answer, text=sentence, error=None, warning=f"it stays as it is: {answer.error}")
 
 
 def _join(parts, answers):
@@ -159,9 +222,9 @@ def _join_texts(parts, answers):
     return "".join(texts)
 
 
-def _split_line(line, code):
-    """(text, whether it is a sentence) of the pieces of a line, or of what breaks it."""
-    mark = LIST_MARK.match(line)
+def _split_line(line, code, begins):
+    """(text, whether it is a sentence) of the pieces of a line, or of the rest of one that does not begin here."""
+    mark = LIST_MARK.match(line) if begins else None
     if mark and mark["dot"] == "." and code in ORDINALS:
         mark = None  # "3. Oktober" is no place in a list
     if mark:

@@ -70,6 +70,54 @@ def test_a_file_of_records_is_read_as_lines_and_that_is_told(artefact, capsys, t
     assert "a.csv is read as lines of text, not as records: give a file of the texts alone" in capsys.readouterr().err
 
 
+PAGE = "# ab\r\n\r\n12 ab\ncd 12 ef\n- a\n\n```sh\nx \n\ny\n```\n<script>\nif (a<b)\n</script>"
+ECHOED = PAGE.replace("ab\ncd", "ab cd")  # the echo of each sentence, which is asked in one line
+
+
+@pytest.fixture
+def translator(tmp_path):
+    directory = fake_artefact.write(tmp_path / "echo")
+    fake_artefact.change(directory, task="translate de-en")
+    return str(directory)
+
+
+def test_a_page_is_one_text(translator, capsys, monkeypatch, tmp_path):
+    """Its lines were texts of their own, so that code over several lines was translated, and halves of sentences."""
+    monkeypatch.chdir(tmp_path)
+    for name, options in (("page.md", ()), ("PAGE.HTML", ()), ("page.txt", ("--sentences", "page"))):
+        (tmp_path / name).write_bytes(PAGE.encode() + b"\n")
+        assert call(translator, "--file", name, *options) == 0
+        assert capsys.readouterr().out == ECHOED.replace("\r", "") + "\n", name
+        assert call(translator, "--file", name, *options, "--out", name + ".out") == 0
+        assert (tmp_path / (name + ".out")).read_bytes() == ECHOED.encode() + b"\n", name
+    feed(monkeypatch, b"ab\nb\n")
+    assert call(translator, "--sentences", "page", "--json") == 0
+    assert '"output": "ab b"' in capsys.readouterr().out
+    for name, options in (("page.txt", ()), ("page.md", ("--sentences", "off")), ("page.md", ("--sentences", "on"))):
+        assert call(translator, "--file", name, *options) == 0
+        assert "\n12 ab\ncd 12 ef\n" in capsys.readouterr().out, "a line is a text"
+
+
+def test_a_sentence_of_a_page_that_is_too_long_or_unsure_stays(translator, capsys, tmp_path):
+    (tmp_path / "page.md").write_text(text := "ab\n\n" + "b" * 2000 + "\n\nef\n")
+    assert call(translator, "--file", tmp_path / "page.md", "--overlong", "refuse") == 0
+    told = capsys.readouterr()
+    assert told.out == text
+    assert "page 1: sentence 2: it stays as it is: " in told.err and "at most" in told.err
+    assert call(translator, "--file", tmp_path / "page.md", "--min-confidence", 1) == 0
+    assert "sentence 1: it stays as it is: the model is not sure enough" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "option", [("--server", "http://127.0.0.1:9"), ("--shard", "1/2", "--out", "a"), ("--sample",)]
+)
+def test_what_a_page_cannot_have_is_refused(translator, option, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "page.md").write_text("ab\n")
+    assert call(translator, "--file", "page.md", "--sentences", "page", *option) == 2
+    assert "--sentences page " in (told := capsys.readouterr().err) and f"{option[0]}." in told
+
+
 def test_of_many_doubts_the_first_are_told_and_every_refusal(artefact, capsys, monkeypatch):
     feed(monkeypatch, "☃\n".encode() * 30 + b"\xff\n" * 30)
     assert call(artefact) == 1

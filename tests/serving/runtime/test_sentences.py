@@ -1,5 +1,6 @@
 """Texts cut into sentences: nothing is lost, the borders are where people put them, and no text takes long."""
 
+import itertools
 import random
 
 import pytest
@@ -63,6 +64,51 @@ def test_code_stays_as_it_is():
     assert sentences("Gut.\n  ~~~\nja = 1\n", "de") == ["Gut."], "a block without an end is code to the end"
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "```sh\nls -l\n\necho `Hallo`\n```",
+        "````\n```\nx = 1\n```\n````",
+        "- ~~~\n  if a:\n\n      b\n  ~~~",
+        "<script>\nif (a < b) {\n  Hallo();\n}\n</SCRIPT>",
+        "<style>\np { Farbe: rot }\n\n</style >",
+        "<pre class='x'>\n# Kein Titel\n</pre>",
+        "<!-- Ein\n\n<b>Kommentar</b> -->",
+        "`git log\n--oneline`",
+        "``ein `Strich` darin``",
+    ],
+)
+def test_code_over_several_lines_stays(code):
+    """Elements and comments were cut into lines, and what they hold was translated."""
+    text = f"Davor.\n{code}\nDanach.\n"
+    for page in (False, True):
+        assert [part.text for part in parts_of(text, "de", page)] == ["Davor.", f"\n{code}\n", "Danach.", "\n"]
+
+
+def test_a_sentence_of_a_page_goes_on_over_a_line_break():
+    text = (
+        "# Ein Titel\nDer Hund schläft\r\n  im Garten. Tom ist\nnicht hier.\n\n"
+        "- Ein Auto\n  und ein Haus\n- ein Rad\n> Er\n> Zwei  \nDrei\\\nVier\nUnter\n---\na | b\nc | d\nEnde"
+    )
+    cut = Sentences([text], "de", page=True)
+    assert cut.sentences == [
+        "Ein Titel", "Der Hund schläft im Garten.", "Tom ist nicht hier.", "Ein Auto und ein Haus", "ein Rad", "Er",
+        "Zwei", "Drei\\", "Vier Unter", "a", "b", "c", "d", "Ende",
+    ]  # fmt: skip
+    found = cut.join([Result("S", 0.0, ()) for _ in cut.sentences])[0].text
+    assert found == "# S\nS S\n\n- S\n- S\n> S\n> S  \nS\nS\n---\nS | S\nS | S\nS"
+    assert "Der Hund schläft" in sentences(text, "de"), "of a text that is no page a line is a border"
+    assert Sentences(["我爱\n你。他 a\nb。"], "zh", page=True).sentences == ["我爱你。", "他 a b。"]
+
+
+def test_a_sentence_of_a_page_without_an_answer_stays():
+    cut = Sentences(["One. So\nbad. Two.", "bad"], page=True)
+    page, alone = cut.join(louder(cut.sentences))
+    assert (page.text, page.error) == ("ONE. So bad. TWO.", None)
+    assert page.warning == "sentence 2: it stays as it is: too long"
+    assert (alone.text, alone.warning) == ("bad", "it stays as it is: too long")
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "123. 456!", "?!", "<br/>", "..."])
 def test_what_holds_no_letter_is_no_sentence(text):
     assert not sentences(text) and "".join(part.text for part in parts_of(text)) == text
@@ -76,6 +122,11 @@ def test_nothing_is_lost_of_any_text():
         "z.B.",
         "Dr.",
         "</p>",
+        "<pre>",
+        "</pre>",
+        "<!--",
+        "-->",
+        "# ",
         "|",
         "```",
         "\n```",
@@ -87,8 +138,8 @@ def test_nothing_is_lost_of_any_text():
     ]
     for _ in range(500):
         text = "".join(draw.choices(pieces, k=draw.randint(0, 40)))
-        for language in ("", "de", "zh"):
-            parts = parts_of(text, language)
+        for language, page in itertools.product(("", "de", "zh"), (False, True)):
+            parts = parts_of(text, language, page)
             assert "".join(part.text for part in parts) == text
             assert all(part.text for part in parts)
             assert all(part.text == part.text.strip() for part in parts if part.is_sentence)
@@ -119,11 +170,21 @@ def test_nothing_is_lost_of_any_text():
         "```\n",
         "<!--",
         "<code>",
+        "<code></pre>",
+        "`\n",
+        "``a`",
+        "````\na\n```\n",
+        "a\n",
+        "a\r\n",
+        "> ",
+        "a|\n",
     ],
 )
 def test_time_grows_with_the_length(piece):
-    """Counted in steps and not in seconds: twice the text has at most twice the parts, and 200,000 marks end at all."""
-    assert "".join(part.text for part in parts_of(piece * 100_000)) == piece * 100_000
+    """Whatever is repeated, a text of 200,000 characters ends at all."""
+    text = piece * (200_000 // len(piece))
+    for page in (False, True):
+        assert "".join(part.text for part in parts_of(text, page=page)) == text
 
 
 def test_abbreviations_are_written_as_they_are_looked_up():
