@@ -10,15 +10,7 @@ serving_client = later("serving.client")
 
 KEY = "SEQZOO_SERVER_KEY"  # a variable of the environment, because anybody on the machine may read a command line
 # Options of what a server has decided already, or does not send.
-LOCAL = (
-    "precision",
-    "overlong",
-    "threads",
-    "no_verify",
-    "plot_attention",
-    "shortlist",
-    "min_confidence",
-)
+LOCAL = ("precision", "overlong", "threads", "no_verify", "plot_attention", "shortlist")
 
 
 def add_arguments(parser):

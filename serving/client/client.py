@@ -17,6 +17,7 @@ from serving.client.tensors import Model, fitting
 from serving.client.tf_serving import TfsGrpc, TfsHttp
 from serving.kinds.base import PLACES, pair
 from serving.kinds.rules import RULES, checked
+from serving.runtime import doubt
 from serving.runtime.reading import as_list, is_blank, join_words, unicode_error
 
 MOST_CHARACTERS = 1 << 20  # of the texts of a request: 6 MiB at most, where `seqzoo serve` takes 8
@@ -138,7 +139,7 @@ class Client:
                 may be the list of its words. Where the server finds other words, such as the two of "New York", the
                 result has an `error`.
             **options: over the Open Inference Protocol `beam`, `n_best`, `sampling`, `length` and the rules of a
-                search, as of `Runtime.run`.
+                search, as of `Runtime.run`; and of models that label or tag `min_confidence`, over every protocol.
 
         Raises:
             TypeError: `texts` is a single string, or holds a value that is not a string.
@@ -162,8 +163,10 @@ class Client:
         texts = as_list(texts) if isinstance(texts, str) else list(texts)
         self._describe(cancellation)
         texts, cut = join_words(texts) if self._kind_and_sides[0].by_words else (as_list(texts), [None] * len(texts))
-        self._check(options)
-        return Work(self, texts, cut, options)
+        least = options.get("min_confidence")
+        options = {name: value for name, value in options.items() if name != "min_confidence"}
+        self._check(options, least)
+        return Work(self, texts, cut, options, least)
 
     def answer(self, work, place, cancellation):
         """The results of request `place`."""
@@ -179,7 +182,15 @@ class Client:
             raise ClientError("the request was cancelled.")
         return retry(lambda: what(self.model, *arguments, deadline, cancellation), deadline, self.tries, cancellation)
 
-    def _check(self, options):
+    def _check(self, options, least):
+        kind = self._kind_and_sides[0]
+        if least is not None:
+            doubt.check_least(least, kind, self.model.name)
+        if least is not None and kind.writes:
+            raise ValueError(
+                f"{self.url} does not say how sure {self.model.name} is of what it writes. Leave min_confidence "
+                "(--min-confidence) out, or ask a Runtime."
+            )
         wrong = sorted(options.keys() - set(self.options))
         if wrong:
             raise ValueError(
@@ -208,10 +219,12 @@ class Work:
         client: the `Client`.
         texts: strings.
         cut: of each text the places of its words, if it was the list of them.
-        options: of `run`.
+        options: of `run`, without `min_confidence`.
+        least: that one, or None.
     """
 
-    def __init__(self, client, texts, cut, options):
+    def __init__(self, client, texts, cut, options, least):
+        self._least = least
         self._kind, sides = client._kind_and_sides
         self._cut, self._takes_rule = cut, "words" in client.options
         self.count = len(texts)
@@ -255,6 +268,8 @@ class Work:
         for place, error in self.refused.items():
             results[place] = dataclasses.replace(self._kind.blank(), error=error)
         answers = [result for group in results_of_groups for result in group]
+        if self._least is not None:
+            answers = doubt.refuse_unsure(self._kind, answers, self._least)
         for place, result in zip(self.places, answers, strict=True):
             results[place] = result
         return results

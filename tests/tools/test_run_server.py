@@ -1,6 +1,7 @@
 """`seqzoo run --server URL NAME`."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -16,8 +17,28 @@ from tools import cli
 def servers(tmp_path_factory):
     home = tmp_path_factory.mktemp("kinds")
     kinds = {kind: Runtime(fake_artefact.write(home / kind, kind), threads=1) for kind in fake_artefact.KINDS}
+    kinds |= {f"unsure-{kind}": Unsure(kinds[kind]) for kind in ("classify", "tag")}
     with Servers(Fake(kinds)) as servers:
         yield servers
+
+
+class Unsure:
+    """A `Runtime` that is less sure of longer texts."""
+
+    def __init__(self, runtime):
+        self.runtime, self.kind, self.manifest = runtime, runtime.kind, runtime.manifest
+
+    def run(self, texts, **options):
+        return [self._doubt(*each) for each in zip(texts, self.runtime.run(texts, **options), strict=True)]
+
+    def _doubt(self, text, result):
+        score = 0.9 - 0.1 * len(text)
+        if self.kind == "tag":
+            return replace(result, words=tuple(replace(word, score=score) for word in result.words))
+        names = self.manifest["labels"]
+        others = (1 - score) / (len(names) - 1)
+        shares = {name: score if name == result.label else others for name in names}
+        return replace(result, probability=score, probabilities=shares)
 
 
 def call(*arguments):
@@ -39,6 +60,26 @@ def test_options_reach_the_server(servers, capsys):
     assert "answered 400: echo has no graph for beam 7" in capsys.readouterr().err
     assert call("--server", servers.url("tfs+http"), "generate", "abc", "--beam", 1) == 2
     assert "takes no option; received beam" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("scheme", ["http", "tfs+grpc"])
+@pytest.mark.parametrize("kind", ["classify", "tag"])
+def test_unsure_answers_are_refused_as_by_a_runtime(servers, kind, scheme, capsys):
+    """--min-confidence was refused as an option of the model's opening."""
+    arguments = "--server", servers.url(scheme), f"unsure-{kind}"
+    assert call(*arguments, "ab", "abc", "--min-confidence", 0.65, "--json") == 1
+    sure, unsure = map(json.loads, capsys.readouterr().out.splitlines())
+    assert "error" not in sure and sure["confidence"] == pytest.approx(0.7)
+    assert unsure["error"] == "the model is not sure enough: its confidence is 0.6, and at least 0.65 is asked for"
+    assert "confidence" not in unsure and not (unsure.get("label") or unsure.get("words"))
+    assert call(*arguments, "ab", "--min-confidence", 2) == 2
+    assert "min_confidence is a number from 0 to 1; received 2" in capsys.readouterr().err
+
+
+def test_models_of_which_a_server_gives_no_confidence_refuse_a_bound(servers, capsys):
+    for kind, reason in (("generate", "does not say how sure"), ("embed", "whose answers have no confidence")):
+        assert call("--server", servers.url("http"), kind, "ab", "--min-confidence", 0.5) == 2
+        assert reason in capsys.readouterr().err
 
 
 def test_a_corpus(servers, capsys, tmp_path, monkeypatch):
