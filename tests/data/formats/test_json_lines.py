@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import pytest
 
@@ -142,3 +143,32 @@ def test_languages_are_named_in_some_languages(tmp_path):
     path = write(tmp_path / "a.csv", "Deutsch;Englisch\nder Hund;the dog\ndie Katze;the cat\n")
     assert detect(path, "pairs").columns == {"source": "Deutsch", "target": "Englisch"}
     assert len(read(path, "pairs")) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "record", "columns"),
+    [
+        ("labelled", {"id": 1, "data": {"text": "gut", "label": "pos"}}, {"text": "data.text", "label": "data.label"}),
+        ("rated", {"row": {"review_text": "gut", "stars": 4}}, {"text": "row.review_text", "score": "row.stars"}),
+        (
+            "compared",
+            {"user": {"label": "x"}, "data": {"sentence1": "a", "sentence2": "b", "label": "1"}},
+            {"first": "data.sentence1", "second": "data.sentence2", "label": "data.label"},
+        ),
+        ("tagged", {"data": {"tokens": ["a"], "tags": ["X"]}}, {"words": "data.tokens", "tags": "data.tags"}),
+        ("labelled", {"text": "gut", "user": {"label": "admin"}}, None),
+        ("labelled", {"label": "pos", "data": {"text": "gut"}}, None),
+        ("labelled", {"a": {"text": "gut", "label": "pos"}, "b": {"text": "gut", "label": "pos"}}, None),
+    ],
+)
+def test_roles_inside_one_object(tmp_path, kind, record, columns):
+    """They were found only where they were named. Roles of two objects, or one inside and one outside, are no guess."""
+    path = tmp_path / "a.jsonl"
+    other = {"pos": "neg", "1": "0", "X": "Y", "4": "5"}
+    line = json.dumps(record)
+    path.write_text(line + "\n" + re.sub(r'(?<=")(pos|1|X)(?=")|\b4\b', lambda found: other[found[0]], line) + "\n")
+    if columns is None:
+        with pytest.raises(ValueError, match="which entry is (text|label)"):
+            detect(path, kind)
+    else:
+        assert detect(path, kind).columns == columns and len(read(path, kind).inputs) == 2

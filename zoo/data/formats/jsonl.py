@@ -131,8 +131,7 @@ def keyed_layout(path: str, line: int, record: dict, request) -> Layout:
         else:
             raise missing_column(path, role, column, names)
     missing = tuple(role for role in request.roles if role not in places)
-    candidates = names if request.kind == "pairs" else [name if name in record else "" for name in names]
-    known = by_names(candidates, request.kind, missing)
+    known = _find_known(record, names, request.kind, missing)
     places |= {role: at for role, at in known.items() if at not in places.values()}
     missing = [role for role in request.roles if role not in places]
     if missing:
@@ -151,6 +150,26 @@ def keyed_layout(path: str, line: int, record: dict, request) -> Layout:
         else f"the names of the first record: {join_some(names)}"
     )
     return Layout(columns, why, {"keys": list(columns.values())})
+
+
+def _find_known(record, names, kind, missing):
+    """Role -> place in `names`, of the roles that names tell: those of the record, or those of one object inside it.
+
+    An inner object counts if it alone has all of the roles, and the record has none: a label beside another text, such
+    as that of its author, is not the text's.
+    """
+    known = by_names(names if kind == "pairs" else [name if name in record else "" for name in names], kind, missing)
+    if known or not missing:
+        return known
+    inside = [
+        by_names(
+            [name.removeprefix(f"{outer}.") if name.startswith(f"{outer}.") else "" for name in names], kind, missing
+        )
+        for outer, own in record.items()
+        if isinstance(own, dict)
+    ]
+    whole = [each for each in inside if len(each) == len(missing)]
+    return whole[0] if len(whole) == 1 else {}
 
 
 def objects(path: str, lines, problems: Problems) -> Iterator[tuple[int, dict]]:
