@@ -1,7 +1,9 @@
 """What a `generation_config.json` asks for, as the `[search]` of a recipe: each setting is honoured or refused by name.
 
 The rules are those of transformers 5.23; docs/beam-search.md has the table. There `max_length` and `min_length` count
-the token that a decoder starts with, and `max_length` a forced end of sentence; here lengths count neither.
+the token that a decoder starts with, and `max_length` a forced end of sentence; here lengths count neither. Of a model
+that continues a prompt, whose search has one beam, `max_length` changes no token, only after how many a text breaks
+off: there the shortest prompt counts, of one token.
 """
 
 import json
@@ -33,7 +35,6 @@ USUAL = {
     "assistant_early_exit": None, "assistant_ensemble_weight": None, "speculation_type": None,
 }  # fmt: skip
 OF_PROMPTS = {  # what a model that continues a prompt cannot have, and the value with which nothing happens
-    "max_length": (None, "it counts the prompt; only max_new_tokens is a bound here"),
     "min_length": (0, "it counts the prompt; only min_new_tokens is a bound here"),
     "forced_bos_token_id": (None, "it depends on the length of the prompt"),
     "num_beams": (1, "its search has one beam; ask for more with `seqzoo export --beam`"),
@@ -86,7 +87,7 @@ def search_of(settings, ids, prompts=False, barred=()):
         "min_length": reading.whole("min_new_tokens", max(reading.whole("min_length", 1, least=0) - 1, 0), least=0),
         "renormalize": reading.flag("renormalize_logits", False),
     }
-    longest = reading.whole("max_new_tokens", reading.whole("max_length", 0) - (0 if prompts else 1))
+    longest = reading.whole("max_new_tokens", reading.whole("max_length", 0) - 1)
     if reading.settings.keys() & {"max_new_tokens", "max_length"}:
         search["max_output_length"] = longest - forced_end
         if longest - forced_end < 1:
@@ -116,7 +117,7 @@ class _Settings(Reading):
 
     def refuse_unsupported(self, prompts):
         if self.get("do_sample", False) is not False:
-            self._refuse_value("do_sample", "false: samples are asked for when a model runs, with --sample")
+            self._refuse_value("do_sample", "false: set it so, and ask for samples when the model runs, with --sample")
         for name, (usual, why) in OF_PROMPTS.items() if prompts else ():
             if self.get(name, usual) != usual:
                 self.refuse(f"{name} is {json.dumps(self.settings[name])}: {why}")
