@@ -11,7 +11,7 @@ from serving.runtime.percent import percent
 from zoo import recipes, runs
 from zoo.core.storage import json_text, one_writer, write_json, write_text
 from zoo.data.formats.unknown import say_unknown
-from zoo.hub import is_path
+from zoo.hub import is_path, resolve
 from zoo.recipes import evaluations, files
 from zoo.recipes.folder import MANIFEST
 from zoo.scores.entities import describe_rules
@@ -40,7 +40,9 @@ COUNTS = (
 
 
 def add_arguments(parser):
-    parser.add_argument("run", metavar="RUN", help="a run directory of `seqzoo train`")
+    parser.add_argument(
+        "run", metavar="RUN", help="a run directory of `seqzoo train`, or a published model by its name"
+    )
     parser.add_argument(
         "--ensemble",
         metavar="RUN",
@@ -85,10 +87,7 @@ def main(args):
         mistakes.check(args.mistakes)
     shared.import_modules(args)
     if not is_path(args.run):
-        raise ValueError(
-            f"{args.run} is not a finished run: there is no such folder. Train one with `seqzoo train RECIPE --out "
-            f"DIR`. `seqzoo hub card {args.run}` shows the scores of a published model; --check measures them again."
-        )
+        args.run = _fetch(args.run)
     recipe = _change_reading(recipes.check_run(args.run), args)
     if args.beam and not isinstance(recipe.search, Search):
         raise ValueError(
@@ -106,6 +105,17 @@ def main(args):
     sealed = Path(args.run, MANIFEST).is_file()  # an artefact, whose manifest lists its files
     with one_writer(args.run, reading=bool(args.ensemble) or sealed):
         return _evaluate(args, recipe, split, other, sealed)
+
+
+def _fetch(name):
+    """The folder of a published model, with all its files."""
+    try:
+        return resolve.fetch(name, "all")
+    except ValueError as error:
+        raise ValueError(
+            f"{name} is not a finished run: there is no such folder, and {error}. Train one with `seqzoo train RECIPE "
+            "--out DIR`."
+        ) from error
 
 
 def _evaluate(args, recipe, split, other, sealed):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -59,6 +60,22 @@ def test_the_threshold_is_the_best_of_the_validation(opened):
     assert opened.labels == ("air", "fire", "water")  # out of scope is no label that is learnt
     assert 0 <= opened.threshold < 1
     assert right(opened.threshold) == max(right(threshold) for threshold in np.linspace(0, 1, 5001))
+
+
+@pytest.mark.slow
+def test_an_artefact_has_the_scores_of_its_run(opened, tmp_path, capsys):
+    """It was refused for want of labels.json and scope.json, which its manifest holds."""
+    run, folder = opened.directory, tmp_path / "artefact"
+    shutil.copytree(run, folder)
+    for name in ("labels.json", "scope.json"):
+        (folder / name).unlink()
+    manifest = {"labels": list(opened.labels), "scope": {"label": "oos", "threshold": opened.threshold}}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    found = []
+    for each in (run, folder):
+        assert cli.main(["evaluate", str(each), "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out) | {"seconds": 0})
+    assert found[0] == found[1] and "in_scope_accuracy" in found[1]
 
 
 @pytest.mark.slow

@@ -10,7 +10,8 @@ from tests.core.test_storage import strict
 from tests.recipes.small import recipe
 from tools import cli
 from zoo import recipes, runs
-from zoo.recipes import evaluations
+from zoo.hub import resolve
+from zoo.recipes import evaluations, folder
 from zoo.tasks.parts.task import Evaluation, Run
 
 SCORES = {"count": 2, "bleu": math.nan, "bleu_interval": [0.0, math.inf]}
@@ -40,6 +41,26 @@ def test_an_artefact_is_scored_and_stays_as_it_is(run, capsys):
     (run / "manifest.json").write_text("{}")
     assert cli.main(["evaluate", str(run), "--split", "test"]) == 0
     assert "count" in capsys.readouterr().out and [each.name for each in run.iterdir()] == ["manifest.json"]
+
+
+def test_a_published_model_is_scored_by_its_name(run, monkeypatch, capsys):
+    """A name was refused, though the folder of a hub that has it was taken."""
+    published = run / "hub"
+    published.mkdir()
+    (published / "manifest.json").write_text("{}")
+    asked = []
+    monkeypatch.setattr(resolve, "fetch", lambda *given: asked.append(given) or published)
+    monkeypatch.setattr(recipes, "check_run", lambda given: recipe() if given == published else None)
+    assert cli.main(["evaluate", "pos-en@4", "--split", "test"]) == 0
+    assert asked == [("pos-en@4", "all")] and "count" in capsys.readouterr().out
+    assert [each.name for each in published.iterdir()] == ["manifest.json"]
+
+
+def test_labels_and_threshold_of_an_artefact_are_in_its_manifest(tmp_path):
+    (tmp_path / "manifest.json").write_text('{"labels": ["b", "a"], "scope": {"label": "oos", "threshold": 0.25}}')
+    assert folder.read_labels(tmp_path) == ("b", "a") and folder.read_threshold(tmp_path) == 0.25
+    (tmp_path / "labels.json").write_text('["c"]')
+    assert folder.read_labels(tmp_path) == ("c",), "those of a run are its own"
 
 
 @pytest.mark.parametrize("part", [["--limit", "2"], ["--data", "others.tsv"]])

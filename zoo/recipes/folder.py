@@ -45,7 +45,7 @@ MAY_CHANGE = {  # on resuming
 
 
 def check_run(directory):
-    """The recipe of a finished run, whose files are all there.
+    """The recipe of a finished run, whose files are all there; or that of an artefact with its model.
 
     Raises:
         ValueError: the directory holds no finished run.
@@ -53,8 +53,8 @@ def check_run(directory):
     directory = Path(directory)
     _require(directory, "recipe.toml")
     recipe = read_stored(directory / "recipe.toml")
-    labels, scope = [LABELS] * recipe.job.labelled, [SCOPE] * has_threshold(recipe)
-    _require(directory, "model.keras", *tokenizer_names(recipe), *labels, *scope)
+    own = [] if (directory / MANIFEST).is_file() else [LABELS] * recipe.job.labelled + [SCOPE] * has_threshold(recipe)
+    _require(directory, MODEL, *tokenizer_names(recipe), *own)
     return recipe
 
 
@@ -70,7 +70,14 @@ def tokenizer_names(recipe):
 
 def read_labels(directory):
     """The names of the classes, by their ids."""
-    return tuple(json.loads((directory / LABELS).read_text(encoding="utf-8")))
+    return tuple(_read_kept(directory, LABELS))
+
+
+def _read_kept(directory, name):
+    """What a file of a run holds, which of an artefact is in the manifest."""
+    if (directory / name).is_file() or not (directory / MANIFEST).is_file():
+        return json.loads((directory / name).read_text(encoding="utf-8"))
+    return json.loads((directory / MANIFEST).read_text(encoding="utf-8"))[Path(name).stem]
 
 
 def check_ensemble(directories, recipes):
@@ -101,7 +108,7 @@ def check_ensemble(directories, recipes):
 
 def read_threshold(directory):
     """The probability below which a text is out of scope."""
-    return float(json.loads((directory / SCOPE).read_text(encoding="utf-8"))["threshold"])
+    return float(_read_kept(directory, SCOPE)["threshold"])
 
 
 def extra_files(recipe):
@@ -328,11 +335,9 @@ def find_initial(place, setting="training.init"):
     _require(directory, *tokenizer_names(recipe), message=message)
     if not recipe.job.labelled:
         return Initial(directory, recipe, ())
-    if (directory / LABELS).is_file():
-        return Initial(directory, recipe, read_labels(directory))
-    _require(directory, MANIFEST, message=message)
-    manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
-    return Initial(directory, recipe, tuple(manifest["labels"]))
+    if not (directory / LABELS).is_file():
+        _require(directory, MANIFEST, message=message)
+    return Initial(directory, recipe, read_labels(directory))
 
 
 def check_unchanged(initial, run):
