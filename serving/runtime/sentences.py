@@ -19,13 +19,17 @@ LINES = re.compile(r"((?<!\s)\s*(?:\r\n|[\n\r\v\f\x85\u2028\u2029])\s*)")
 MARKUP = re.compile(r"(<[/!?]?[A-Za-z][^<>]{0,999}>|&#?\w{1,31};|https?://[^\s<>]{1,2000}|[*_`~]{2,}|[`|])")
 CODE = re.compile(  # how code begins: a fence, an element, a comment; and a span of code as a whole
     r"(?im)^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
-    r"|<(?P<element>code|pre|script|style|textarea)(?=[\s>])[^<>]{0,999}>|(?P<comment><!--)"
+    r"|<(?P<element>code|pre|script|style|textarea)(?=[\s>])[^<>]{0,999}>|<!(?P<comment>--)"
     r"|(?P<span>(?<!`)(?P<ticks>`+)(?!`)(?:[^\n]|\n(?![ \t]{0,99}\r?\n)){1,1000}?(?<!`)(?P=ticks)(?!`))"
 )
-FENCE = re.compile(r"(?m)^[ \t>]*(`{3,}|~{3,})[ \t\r]*$")  # which ends a block of code
-CLOSING_TAGS = re.compile(r"(?i)</(code|pre|script|style|textarea)\s*>")
+ENDS = {  # of code: what ends with a group that begins as it began
+    "fence": re.compile(r"(?m)^[ \t>]*(`{3,}|~{3,})[ \t\r]*$"),
+    "element": re.compile(r"(?i)</(code|pre|script|style|textarea)\s*>"),
+    "comment": re.compile("(--)>"),
+}
 SOFT = re.compile(r"[ \t]?\r?\n[ \t]*")  # a line break that may stand within a sentence
 UNDERLINE = re.compile(r"(?m)[-=]+[ \t\r]*$")  # of a heading
+ROW = re.compile(r"[^\n|]*\|")  # of a table
 HEADING = re.compile(r"[ \t>]*#{1,6}\s")
 LIST_MARK = re.compile(r"\s*(?:#{1,6}|>+|[-*+•–]|\d{1,3}(?P<dot>[.)])|[A-Za-z][)])\s+")
 STOPS = ".!?…‼⁇⁈⁉؟۔܀։჻।॥၊။።፧፨‽"
@@ -40,8 +44,7 @@ _BORDER = re.compile(  # a run of stops is looked at once, from its beginning
     rf"|[{STOPS}]+(?:[ \u00a0\u202f]?»)?[{CLOSES}]*\s+(?=\S)"
     rf"|[!?]+(?=[{HAN_AND_KANA}]))"
 )
-WRAP = re.compile(r"[ \t]*\r?\n[ \t]*")
-WRAP_WITHOUT_SPACE = re.compile(rf"(?<=[{HAN_AND_KANA}，。、]){WRAP.pattern}(?=[{HAN_AND_KANA}])")
+SOFT_WITHOUT_SPACE = re.compile(rf"(?<=[{HAN_AND_KANA}，。、]){SOFT.pattern}(?=[{HAN_AND_KANA}])")
 _SURROGATE = re.compile("[\ud800-\udfff]")  # a byte that is not UTF-8
 _WORD = re.compile(r"[\w.&'’-]{1,40}\Z")
 
@@ -114,15 +117,10 @@ def _cut_code(text):
     """`(start, end, whether it is code)` of the pieces of a text; code without an end goes on to that of the text."""
     place = 0
     while begin := CODE.search(text, place):
-        ends = []
-        if begin["fence"]:
-            ends = (end for end in FENCE.finditer(text, begin.end()) if end[1].startswith(begin["fence"]))
-        elif begin["element"]:
-            name = begin["element"].lower()
-            ends = (end for end in CLOSING_TAGS.finditer(text, begin.end()) if end[1].lower() == name)
-        elif begin["comment"]:
-            ends = re.compile("-->").finditer(text, begin.end())
-        end = begin if begin["span"] else next(iter(ends), None)
+        kind, end = begin.lastgroup, begin
+        if kind != "span":
+            name, ends = begin[kind].lower(), ENDS[kind].finditer(text, begin.end())
+            end = next((each for each in ends if each[1].lower().startswith(name)), None)
         yield place, begin.start(), False
         place = end.end() if end else len(text)
         yield begin.start(), place, True
@@ -134,8 +132,8 @@ def _is_soft(text, gap):
     if not SOFT.fullmatch(gap[0]) or LIST_MARK.match(text, gap.end()) or UNDERLINE.match(text, gap.end()):
         return False
     before = text[text.rfind("\n", 0, gap.start()) + 1 : gap.start()]
-    after = text[gap.end() : text.find("\n", gap.end()) % (len(text) + 1)]
-    return not (HEADING.match(before) or before.endswith("\\") or "|" in before + after)
+    after = ROW.match(text, gap.end())
+    return not (HEADING.match(before) or before.endswith("\\") or "|" in before or after)
 
 
 class Sentences:
@@ -182,7 +180,7 @@ class Sentences:
 
 def _unwrap(sentence):
     """A sentence in one line."""
-    return WRAP.sub(" ", WRAP_WITHOUT_SPACE.sub("", sentence)) if "\n" in sentence else sentence
+    return SOFT.sub(" ", SOFT_WITHOUT_SPACE.sub("", sentence))
 
 
 def _keep(sentence, answer):
