@@ -9,6 +9,8 @@ from zoo.decoding.coverage import coverage_penalty, uncovered
 from zoo.decoding.loop import EOS, IMPOSSIBLE, PAD, Strategy, decode, write
 from zoo.decoding.written import BARRED, at_most, highest
 
+UNWRITTEN = -1  # in the place of a token
+
 
 def length_penalty(length, alpha, kind="gnmt"):
     """`lp(Y) = ((5 + |Y|) / 6)^alpha`, or, of the kind "length", `|Y|^alpha`, in float32. |Y|, a number, counts EOS."""
@@ -58,19 +60,17 @@ class Beam(Strategy):
     def begin(self, batch):
         first = ops.arange(self.beams, dtype="int32")[None, :] == 0
         nothing = ops.full((batch, self.beams), IMPOSSIBLE, dtype="float32")
-        tokens = ops.full((batch, self.beams, self.max_length), PAD, dtype="int32")
+        tokens = ops.full((batch, self.beams, self.max_length), UNWRITTEN, dtype="int32")
         return {
             "tokens": tokens,
             "log_probs": ops.where(first, 0.0, nothing),
-            "ended": {
-                "tokens": tokens,
-                "lengths": ops.zeros((batch, self.beams), dtype="int32"),
-                "scores": nothing,
-            },
+            "ended": {"tokens": tokens, "scores": nothing},
             **({"covered": self.covered} if self.aligned else {}),
         }
 
     def done(self, hypotheses):
+        if self.ranking.stop == "next":  # which ends a search no later than the bound does
+            return hypotheses["log_probs"][:, 0] <= IMPOSSIBLE
         return self.rank(hypotheses["log_probs"][:, 0], self.longest) <= self._last(hypotheses["ended"]["scores"])
 
     def _last(self, scores):
@@ -142,13 +142,8 @@ class Beam(Strategy):
                 places = self.beams - ops.sum(taken, axis=1, keepdims=True)
             among = ops.arange(token.shape[1], dtype="int32")[None] < places
             real = ops.logical_and(real, among)
-        new = {
-            "tokens": prefixes,
-            "lengths": ops.where(real, position, 0),
-            "scores": ops.where(real, score, IMPOSSIBLE),
-        }
-        pool = join(hypotheses["ended"], new)
-        ended, more = best(pool, self.beams), {}
+        new = {"tokens": prefixes, "scores": ops.where(real, score, IMPOSSIBLE)}
+        ended, more = best(join(hypotheses["ended"], new), self.beams), {}
 
         over = ops.logical_or(ends, ops.logical_not(among)) if self.ranking.ends == "places" else ends
         open_, which = ops.top_k(ops.where(over, BARRED, totals), self.beams)
@@ -179,22 +174,18 @@ class Beam(Strategy):
         score = self.rank(totals, self.longest)
         if self.aligned:
             score = score + coverage_penalty(hypotheses["covered"], self.rules.coverage)
-        cut = {
-            "tokens": hypotheses["tokens"],
-            "lengths": ops.where(real, self.max_length, 0),
-            "scores": ops.where(real, score, IMPOSSIBLE),
-        }
+        cut = {"tokens": hypotheses["tokens"], "scores": ops.where(real, score, IMPOSSIBLE)}
         both, ranks = join(ended, best(cut, self.beams) if self.aligned else cut), None
         if self.ranking.longest == "behind":
             # Both are in order already. Places are whole numbers, so that their order is exact.
             place = ops.arange(2 * self.beams, dtype="float32")[None, :]
             ranks = -ops.where(both["scores"] <= IMPOSSIBLE, place + 2 * self.beams, place)
         pool, wanted = best(both, self.beams, ranks), self._wanted()
+        tokens, scores = pool["tokens"], pool["scores"]
         if wanted is not None:
-            pool["lengths"] = ops.where(wanted, pool["lengths"], 0)
-            pool["scores"] = ops.where(wanted, pool["scores"], IMPOSSIBLE)
-        inside = ops.arange(self.max_length, dtype="int32") < pool["lengths"][:, :, None]
-        return ops.where(inside, pool["tokens"], PAD), pool["lengths"], pool["scores"]
+            scores = ops.where(wanted, scores, IMPOSSIBLE)
+        inside = ops.logical_and(tokens != UNWRITTEN, scores[:, :, None] > IMPOSSIBLE)
+        return ops.where(inside, tokens, PAD), ops.sum(ops.cast(inside, "int32"), axis=2), scores
 
 
 def beam_search(model, memory, max_length, beams=4, alpha=0.6, growing=False, rules=None, ranking=OURS):

@@ -68,11 +68,11 @@ def _leaving(model, memory, strategy, max_length, last, state, hypotheses):
         return ops.logical_and(position < max_length, ops.shape(rows)[0] > 0)
 
     def phase(position, rows, kept, last, state, hypotheses, memory, asked):
-        own, enough = strategy.with_rows(asked), ops.cast(ops.shape(rows)[0], "float32") / SHARE
+        own, count = strategy.with_rows(asked), ops.shape(rows)[0]
 
         def staying(position, last, state, hypotheses):
-            done = ops.cast(own.done(hypotheses), "float32")  # counts that ONNX compares are cast to floats
-            return ops.logical_and(position < max_length, ops.sum(done) < enough)
+            done = ops.sum(ops.cast(own.done(hypotheses), "int32"))
+            return ops.logical_and(position < max_length, done * SHARE < count)
 
         step = _step(model, memory, own)
         position, last, state, hypotheses = ops.while_loop(staying, step, (position, last, state, hypotheses))
@@ -80,16 +80,14 @@ def _leaving(model, memory, strategy, max_length, last, state, hypotheses):
             lambda leaf, new: ops.scatter_update(leaf, ops.expand_dims(rows, 1), new), kept, hypotheses
         )
         left = ops.cast(ops.nonzero(ops.logical_not(own.done(hypotheses)))[0], "int32")
-        rows, last, state, hypotheses, memory = (
-            take_rows(each, left) for each in (rows, last, state, hypotheses, memory)
-        )
-        asked = tree.map_structure(
-            lambda leaf: ops.take(leaf, ops.minimum(left, ops.shape(leaf)[0] - 1), axis=0), asked
+        rows, last, state, hypotheses, memory, asked = (
+            take_rows(each, left) for each in (rows, last, state, hypotheses, memory, asked)
         )
         return position, rows, kept, last, state, hypotheses, memory, asked
 
     rows = ops.arange(ops.shape(last)[0], dtype="int32")
-    loop = rows, hypotheses, last, state, hypotheses, memory, strategy.rows()
+    asked = tree.map_structure(lambda leaf: leaf + _zeros_for(rows, leaf), strategy.rows())  # a value for each row
+    loop = rows, hypotheses, last, state, hypotheses, memory, asked
     return ops.while_loop(going, phase, (ops.zeros((), dtype="int32"), *loop))[2]
 
 
@@ -137,6 +135,11 @@ class Strategy:
 def own_rows(leaves):
     """Those of `{name: tensor or None}` that may have a value for each row; what is known to have one is for all."""
     return {name: leaf for name, leaf in leaves.items() if leaf is not None and leaf.shape[0] != 1}
+
+
+def _zeros_for(rows, leaf):
+    """Zeros `(rows, 1, ..., 1)` of the rank and the type of a leaf."""
+    return ops.reshape(ops.zeros_like(rows, leaf.dtype), (-1, *(1,) * (len(leaf.shape) - 1)))
 
 
 def take_rows(structure, rows):

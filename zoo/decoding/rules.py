@@ -84,9 +84,9 @@ class Rules:
         self.coverage = None if beta is None else ops.reshape(beta, (-1, 1))
         self.n_best = None if wanted is None else ops.reshape(wanted, (-1, 1))
         self.only_at = self._longest() if self.on.keys() & {"max_length", "length_ratio"} else None
-        asked = {name: ops.any(value != OFF[name]) for name, value in self.on.items() if name != "length_extra"}
-        self.asked = _any(asked.values())
-        self.asked_more = _any(value for name, value in asked.items() if name != "no_repeat_ngram_size")
+        asked = {name: value for name, value in self.on.items() if name != "length_extra"}
+        self.asked = _any_on(asked)
+        self.asked_more = _any_on({name: value for name, value in asked.items() if name != "no_repeat_ngram_size"})
 
     def __bool__(self):
         """Whether any changes the scores of tokens."""
@@ -306,7 +306,7 @@ def _place(forced, position):
     return ops.reshape(ops.where(position < places, here, -1), (-1, 1, 1))
 
 
-def _any(asked):
-    """Whether one of several scalars is true; None if there is none."""
-    asked = list(asked)
-    return ops.any(ops.stack(asked)) if asked else None
+def _any_on(rules):
+    """Whether any number of the rules differs from the one that does nothing, a scalar; None if there is no rule."""
+    off = [ops.reshape(value == OFF[name], (-1,)) for name, value in rules.items()]
+    return ops.logical_not(ops.all(ops.concatenate(off))) if off else None

@@ -5,6 +5,7 @@ tf2onnx writes an attention as about twenty nodes, which onnxruntime does not re
 new keys and values to the cache.
 """
 
+import contextlib
 from unittest.mock import patch
 
 import tensorflow as tf
@@ -12,17 +13,30 @@ import tensorflow as tf
 from serving.export.onnx.markers import onnx_op
 from zoo.attention import MultiHeadAttention
 from zoo.attention.base import sees_any
+from zoo.attention.heads import Heads
 from zoo.core.masks import MASKED
 
 extend = MultiHeadAttention.extend
 
 
+@contextlib.contextmanager
 def native_attention():
     """A context in which `MultiHeadAttention` traces to the fused operator. For conversion only.
 
     A cache of static size is traced as it is: the operator only supports a cache that grows.
     """
-    return patch.multiple(MultiHeadAttention, mix=_mix, mix_all=_mix_all, extend=_extend)
+    with (
+        patch.multiple(MultiHeadAttention, mix=_mix, mix_all=_mix_all, extend=_extend),
+        patch.object(Heads, "split_heads", _split_heads),
+    ):
+        yield
+
+
+def _split_heads(layer, x):
+    """Replaces `Heads.split_heads`: a 0 says that an axis keeps its size."""
+    shape = (*x.shape[:2], layer.num_heads, layer.head_dim)
+    (split,) = onnx_op("Reshape", [x, tf.constant([0, 0, *shape[2:]], tf.int64)], [x.dtype], [shape])
+    return tf.transpose(split, (0, 2, 1, 3))
 
 
 def _mix(layer, query, keys, values, mask=None, bias=None):
@@ -76,7 +90,6 @@ def _bias(mask, query, bias=None):
     """The bias of the scores, `(batch | 1, heads | 1, time, entries)`: what is given, or `MASKED` outside the mask."""
     if bias is not None:
         return tf.where(tf.expand_dims(mask, 1), bias, MASKED)
-    bias = tf.expand_dims(tf.where(mask, 0.0, MASKED), 1)
-    if mask.shape[1] == query.shape[1]:
-        return bias
-    return tf.repeat(bias, tf.shape(query)[1], axis=2)
+    time = query.shape[1] or tf.shape(query)[1]
+    zeros = tf.zeros((1, 1, 1 if mask.shape[1] == query.shape[1] else time, 1))
+    return tf.where(tf.expand_dims(mask, 1), zeros, MASKED)

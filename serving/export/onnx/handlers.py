@@ -2,9 +2,12 @@
 
 import numpy as np
 from onnx import TensorProto, helper
+from tf2onnx.onnx_opset.logical import GreaterLess
 from tf2onnx.onnx_opset.math import FloorMod, MatMul
 
 from serving.export.onnx.markers import emit
+
+WHOLE = TensorProto.INT32, TensorProto.INT64
 
 
 def _erfc(context, node, name, args):
@@ -27,10 +30,16 @@ def _one_node(context, node, name, args):
 
 def _modulo(context, node, name, args):
     """Of whole numbers one `Mod`, whose sign is the divisor's. tf2onnx divides, multiplies and subtracts."""
-    if context.get_dtype(node.output[0]) in (TensorProto.INT32, TensorProto.INT64):
+    if context.get_dtype(node.output[0]) in WHOLE:
         _one_node(context, node, name, args)
     else:
         FloorMod.version_7(context, node)
+
+
+def _compare(context, node, name, args):
+    """Whole numbers are compared as they are: tf2onnx casts them to float32, which does not tell large ones apart."""
+    if context.get_dtype(node.input[0]) not in WHOLE:
+        GreaterLess.version_7(context, node)
 
 
 TURNED = ("transpose_a", "adjoint_a", "adj_x"), ("transpose_b", "adjoint_b", "adj_y")  # attributes of each factor
@@ -51,6 +60,7 @@ HANDLERS = {
     "Erfc": (_erfc, []),
     "FloorMod": (_modulo, ["Mod"]),
     "PyFunc": (emit, []),
+    **dict.fromkeys(("Greater", "Less"), (_compare, [])),
     "Range": (_one_node, ["Range"]),  # tf2onnx writes Microsoft's if that is allowed, which other engines do not know
     "SelectV2": (_one_node, ["Where"]),  # tf2onnx writes `cond * x + (1 - cond) * y`, which turns infinity into NaN
     **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), (_product, [])),

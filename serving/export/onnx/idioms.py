@@ -3,10 +3,8 @@
     Slice(x), all of it                             -> x
     Squeeze(Slice(x, [s], [s + 1], [axis]), [axis]) -> Gather(x, s, axis)
     Not(Not(x))                                     -> x
-    Cast(Unsqueeze(Cast(k, int32)), int64)          -> Unsqueeze(k)    where k are the int64 places that a TopK found
-    GatherElements(x, Cast(k, int32))               -> GatherElements(x, k)
 
-A step of a search has a dozen of them, and each node of a small model costs as much as its numbers.
+A step of a search has several of them, and each node of a small model costs as much as its numbers.
 """
 
 import numpy as np
@@ -47,10 +45,6 @@ class _Graph:
                 names[node.output[0]] = same
             elif node.op_type == "Squeeze":
                 self._pick(node)
-            elif node.op_type == "Cast":
-                self._keep_places(node)
-            elif node.op_type == "GatherElements":
-                node.input[1] = self._find_places(node.input[1]) or node.input[1]
         rename_reads(self.graph, names)
 
     def _find_maker(self, name, *kinds):
@@ -89,28 +83,6 @@ class _Graph:
         self.home.initializer.append(helper.make_tensor(place, TensorProto.INT64, (), taken[:1]))
         gather = helper.make_node("Gather", [slicing.input[0], place], list(node.output), name=node.name, axis=axis)
         node.CopyFrom(gather)
-
-    def _keep_places(self, node):
-        """Turn a Cast to int64 of places that are int64 already into what is in between."""
-        unsqueeze = self._find_maker(node.input[0], "Unsqueeze")
-        if unsqueeze is None or _target_type(node) != TensorProto.INT64:
-            return
-        places = self._find_places(unsqueeze.input[0])
-        if places:
-            inputs = [places, *unsqueeze.input[1:]]
-            node.CopyFrom(helper.make_node("Unsqueeze", inputs, list(node.output), name=node.name))
-
-    def _find_places(self, name):
-        """The int64 places of a TopK, of which a value is the int32 copy; or None."""
-        copy = self._find_maker(name, "Cast")
-        if copy is None or _target_type(copy) != TensorProto.INT32:
-            return None
-        top = self._find_maker(copy.input[0], "TopK")
-        return copy.input[0] if top is not None and copy.input[0] == top.output[1] else None
-
-
-def _target_type(cast):
-    return cast.attribute[0].i
 
 
 def _is_one(part):

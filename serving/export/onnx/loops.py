@@ -3,7 +3,7 @@
 tf2onnx turns every tensor that a `tf.while_loop` captures, including weights, into a state of the loop that never
 changes. onnxruntime can neither prepack nor fuse nor quantise such a state. `optimize` runs
 
-    declare -> unique names -> lift -> decarry -> hoist -> merge -> fold -> shorten -> prune -> sink -> sort
+    declare -> unique names -> lift -> decarry -> widen -> hoist -> merge -> fold -> shorten -> prune -> sink -> sort
 
 on the outermost graph and on bodies nested to any depth. The results of the graph do not change.
 """
@@ -27,6 +27,7 @@ from serving.export.onnx.graphs import (
     walk,
 )
 from serving.export.onnx.idioms import shorten
+from serving.export.onnx.integers import widen
 from serving.export.onnx.weights import INSIDE
 
 # What costs next to nothing and does not fail on the values of the branches that our own code writes.
@@ -45,6 +46,8 @@ def optimize(model, weights=INSIDE):
     lift_initializers(graph)
     sort_nodes(graph)
     decarry(graph)
+    sort_nodes(graph)
+    widen(graph, weights)
     sort_nodes(graph)
     hoist(graph)
     merge_duplicates(graph)
