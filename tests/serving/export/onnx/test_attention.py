@@ -115,7 +115,7 @@ def test_a_step_is_fused_and_carries_no_weight(generator):
     found = Counter(node.op_type for node in body.node)
     assert found["MultiHeadAttention"] == 4 and not found["Softmax"]
     assert found["LayerNormalization"] == {"pre_norm": 7, "post_norm": 6, "macaron": 9}[generator.block]
-    matrices, rows = (4, 4) if generator.beams > 1 else (0, 0)
+    matrices, rows = (3, 4) if generator.beams > 1 else (0, 0)
     assert found["GatherND"] == rows and found["GatherElements"] == matrices
     # The token's vector; of one hypothesis its place in two arrays, of beams the best open one, the worst finished one
     # and the penalty of their length.
