@@ -11,7 +11,7 @@ import pytest
 from tests.house_rules import ROOT
 from tools import allocation
 
-# 200 MB, ten times in turn: page faults but for those of the first time.
+# 50 MB, three times in turn: page faults but for those of the first time.
 PROGRAM = """
 import resource, sys
 from tools.allocation import keep_memory
@@ -20,10 +20,10 @@ if sys.argv[1:]:
 import numpy
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    numpy.ones(25_000_000)
+    numpy.ones(6_250_000)
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 faults()
-print(sum(faults() for _ in range(10)))
+print(sum(faults() for _ in range(3)))
 """
 
 
