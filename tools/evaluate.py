@@ -1,5 +1,6 @@
 """`seqzoo evaluate`: scores a trained run on a test set, each score with its interval."""
 
+import contextlib
 import dataclasses
 import json
 import sys
@@ -7,6 +8,7 @@ import time
 from pathlib import Path
 
 from serving.lazy import later
+from serving.runtime import artefact
 from serving.runtime.percent import percent
 from zoo import recipes, runs
 from zoo.core.storage import json_text, one_writer, write_json, write_text
@@ -86,8 +88,7 @@ def main(args):
     if args.mistakes:
         mistakes.check(args.mistakes)
     shared.import_modules(args)
-    if not is_path(args.run):
-        args.run = _fetch(args.run)
+    args.run = _find(args.run)
     recipe = _change_reading(recipes.check_run(args.run), args)
     if args.beam and not isinstance(recipe.search, Search):
         raise ValueError(
@@ -107,14 +108,18 @@ def main(args):
         return _evaluate(args, recipe, split, other, sealed)
 
 
-def _fetch(name):
-    """The folder of a published model, with all its files."""
+def _find(name):
+    """The folder of a run, of the only artefact below it, or of a published model, with all its files."""
+    if is_path(name):
+        with contextlib.suppress(ValueError):  # what is no run either is told by what it lacks
+            return name if Path(name, "recipe.toml").is_file() else artefact.resolve(name)
+        return name
     try:
         return resolve.fetch(name, "all")
     except ValueError as error:
         raise ValueError(
-            f"{name} is not a finished run: there is no such folder, and {error}. Train one with `seqzoo train RECIPE "
-            "--out DIR`."
+            f"{name} is not a finished run, as `seqzoo train RECIPE --out DIR` makes one: there is no such folder, and "
+            f"{error}"
         ) from error
 
 

@@ -56,6 +56,17 @@ def test_a_published_model_is_scored_by_its_name(run, monkeypatch, capsys):
     assert [each.name for each in published.iterdir()] == ["manifest.json"]
 
 
+def test_an_artefact_is_found_below_its_folder(run, monkeypatch, capsys):
+    """As by seqzoo run: what `seqzoo export --out` names is the folder above."""
+    for version in ("2", "10"):
+        (run / "out" / "small" / version).mkdir(parents=True)
+        (run / "out" / "small" / version / "manifest.json").write_text("{}")
+    asked = []
+    monkeypatch.setattr(recipes, "check_run", lambda given: asked.append(given) or recipe())
+    assert cli.main(["evaluate", str(run / "out"), "--split", "test"]) == 0
+    assert asked == [run / "out" / "small" / "10"] and "count" in capsys.readouterr().out
+
+
 def test_labels_and_threshold_of_an_artefact_are_in_its_manifest(tmp_path):
     (tmp_path / "manifest.json").write_text('{"labels": ["b", "a"], "scope": {"label": "oos", "threshold": 0.25}}')
     assert folder.read_labels(tmp_path) == ("b", "a") and folder.read_threshold(tmp_path) == 0.25
