@@ -43,14 +43,13 @@ class Reader:
             rows = iter(self.loaded.run_pairs(self.graph, ids))
         else:
             rows = iter(self.loaded.run_all(self.graph, [own for (own,) in ids]))
-        return [
-            replace(
-                self._make_result(next(rows), readings[0]) if self._is_answered(readings) else self.kind.blank(),
-                error=_remark([reading.error for reading in readings]),
-                warning=_remark([reading.warning for reading in readings]),
-            )
-            for readings in groups
-        ]
+        results = []
+        for readings in groups:
+            result = self._make_result(next(rows), readings[0]) if self._is_answered(readings) else self.kind.blank()
+            error = _remark([reading.error for reading in readings])
+            warning = None if error else _remark([reading.warning for reading in readings])
+            results.append(replace(result, error=error, warning=warning))
+        return results
 
     def _read(self, texts, words):
         """The `Reading` of each text, alone in a tuple."""

@@ -122,6 +122,7 @@ def test_pairs_of_texts(usual, opened, tmp_path):
         "abcdefghabcdefgh\ta",
         "a\t\ud800",
         "日" * 9 + "\tab",
+        "日" * 9 + "\tabcdefghabcdefgh",
     ]
     with driver.served(write([folder], tmp_path / "out")) as (address, _):
         page = opened()

@@ -46,7 +46,7 @@ class Reader(Kind):
         sides = [self.read_in_graph(tokenizers[0], text) for text in texts]
         answer = self.functions[self.name].traced(*(part for side in sides for part in side[:2]))[self.output]
         *_, gated, answered = zip(*sides, strict=True)
-        notes = {name: _join_notes([getattr(side, name) for side in gated], tf.where) for name in NOTES}
+        notes = _join_notes([{name: getattr(side, name) for name in NOTES} for side in gated], tf.where)
         if self.pairs:
             answered = [tf.equal(notes["errors"], "") & (answered[0] | answered[1])]
         return self.in_graph(answer, answered[0]) | notes
@@ -59,7 +59,7 @@ class Reader(Kind):
 
     def answer(self, tokenizers, text):
         readings = self._readings(tokenizers, text)
-        notes = {name: _join_notes([remarks(each)[name] for each in readings], np.where) for name in NOTES}
+        notes = _join_notes(list(map(remarks, readings)), np.where)
         if notes["errors"] or not any(map(is_answered, readings)):
             return self.in_python(None) | notes
         return self.in_python(self.ask_row(*(row(each.ids) for each in readings))) | notes
@@ -77,7 +77,7 @@ class Reader(Kind):
         if not self.pairs:
             return super().extremes()
         *blanks, long, longer = super().extremes()
-        return ["\t".join(sides) for sides in (blanks, ("a", ""), (long, "a"), ("a", long), ("a", longer))]
+        return ["\t".join(sides) for sides in (blanks, ("a", ""), (long, "a"), ("a", long), ("☃", longer))]
 
     def cases(self, vocabularies):
         """Of pairs: cases from two grids, with equal batch sizes and mostly different lengths."""
@@ -118,9 +118,16 @@ def check_labels(model, labels):
         )
 
 
-def _join_notes(messages, where):
-    """The error or warning of the only text; of two that of the first, or else of the second, with its name before."""
-    if len(messages) == 1:
-        return messages[0]
-    first, second = (where(part == "", "", name + part) for name, part in zip(PLACES, messages, strict=True))
-    return where(first == "", second, first)
+def _join_notes(sides, where):
+    """The errors and warnings of the only text; of two those of the first, or else of the second, with its name before.
+
+    What is refused has no warning.
+    """
+    if len(sides) == 1:
+        return sides[0]
+    notes = {}
+    for name in NOTES:
+        parts = [(place, side[name]) for place, side in zip(PLACES, sides, strict=True)]
+        first, second = (where(part == "", "", place + part) for place, part in parts)
+        notes[name] = where(first == "", second, first)
+    return notes | {"warnings": where(notes["errors"] == "", notes["warnings"], "")}

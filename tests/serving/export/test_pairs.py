@@ -40,7 +40,8 @@ def test_a_pair_has_parity_and_answers_on_onnx_runtime(tokenizers, tmp_path):
 
 def test_a_bad_pair_costs_itself_alone(tmp_path, monkeypatch):
     """The label is the difference of both lengths, modulo 3; a text has a piece before its first one, and EOS."""
-    fake_artefact.change(fake_artefact.write(tmp_path, "compare"), max_input=8)
+    limits = {"texts": 9, "familiarity": -2.5, "pieces": 5, "confidence": 0.0}
+    fake_artefact.change(fake_artefact.write(tmp_path, "compare"), max_input=8, usual=limits)
     run, asked = Loaded.run, []
     monkeypatch.setattr(Loaded, "run", lambda self, graph, inputs: asked.append(inputs) or run(self, graph, inputs))
     good = {"a\tb": 0, "abc\t": 4, "\tabc": -4, "abcde\tabcde": 0}
@@ -48,7 +49,7 @@ def test_a_bad_pair_costs_itself_alone(tmp_path, monkeypatch):
         "no tab": "one TAB between them; received 0 TABs",
         "a\tb\tc": "received 2 TABs",
         "a\udcff\tb": "first text: not UTF-8: the byte 0xff at character 2",
-        "a\tabcdefg": "second text: 9 tokens, at most 8",
+        "日日日日日日\tabcdefg": "second text: 9 tokens, at most 8",  # and the first is unlike those of the validation
     }
     texts = [text for both in zip(good, bad, strict=True) for text in both] + ["", "\t", " \t\u3000"] + 40 * ["a\tb"]
     results = dict(zip(texts, Runtime(tmp_path, threads=1).run(texts), strict=True))
@@ -57,6 +58,7 @@ def test_a_bad_pair_costs_itself_alone(tmp_path, monkeypatch):
     assert [results[text].label for text in good] == [fake_artefact.LABELS[total % 3] for total in good.values()]
     for text, message in bad.items():
         assert message in results[text].error and (results[text].label, results[text].probability) == ("", 0.0)
+        assert results[text].warning is None  # what is not answered is not doubted
     assert all((each.label, each.error) == ("", None) for each in (results[text] for text in ("", "\t", " \t\u3000")))
 
 

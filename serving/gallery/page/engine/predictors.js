@@ -169,7 +169,8 @@ export class Compare extends Classify {
       return { ...NOTHING, source: [], error: isBlank(text) ? null : error.message, warning: null };
     }
     const readings = sides.map((side) => this.read(side));
-    const error = either(readings.map((each) => each.error)), warning = either(readings.map((each) => each.warning));
+    const error = either(readings.map((each) => each.error));
+    const warning = error ? null : either(readings.map((each) => each.warning));
     const remarked = { ids: readings.map((each) => each.ids), error, warning };
     if (error || !readings.some(isAnswered)) return { ...NOTHING, ...this.remarks(remarked) };
     const [first, second] = readings.map((each) => padded([each.ids], this.source.pieces.length));
