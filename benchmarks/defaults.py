@@ -5,7 +5,8 @@
     python benchmarks/defaults.py --table                                # the table of the cells that are there
 
 A cell is one training: a set, a number of training examples and a recipe. Each keeps a line in
-`benchmarks/results/PROCESSOR/defaults.jsonl`, and what is there is not trained again, not even under another name.
+`benchmarks/results/defaults.jsonl`, and what is there is not trained again, not even under another name or on another
+processor: the table compares errors, and a cell's `seconds` are those of its own `processor`.
 All recipes of a row take as many updates as the proposal does, at most `--updates`, a tenth of them as warm-up, with
 8 validations, on one thread and with seed 1. The alternatives differ in what the proposal chose; see `ALTERNATIVES`.
 `error` is what is left to 100 of the score on the test part (of which the first 1,000 examples are asked): entity F1,
@@ -262,7 +263,7 @@ def main():
     parser.add_argument("--updates", type=int, default=600, help="of a training, at most")
     parser.add_argument("--table", action="store_true", help="train nothing")
     options = parser.parse_args()
-    path = RESULTS / processor.slug(processor.processor()) / "defaults.jsonl"
+    path, machine = RESULTS / "defaults.jsonl", processor.slug(processor.processor())
     todo = [] if options.table else [(size, name) for size in options.size or SIZES for name in options.only or SETS]
     for size, name in todo:
         files = written(name, size, options.data, options.work)
@@ -277,7 +278,7 @@ def main():
                 continue
             found = twins[0] if twins else measured(settings, options.work / f"{name}-{size}-{cell['mark']}")
             told = {"steps": settings["training"]["steps"], **files[1], "commit": processor.commit()}
-            path.parent.mkdir(parents=True, exist_ok=True)
+            told["processor"] = machine
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(told | found | cell) + "\n")
             print(told | found | cell, flush=True)
