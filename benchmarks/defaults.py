@@ -250,7 +250,7 @@ def rows(cells):
             default, best = own["default"], min(others, key=lambda cell: cell["error"])
             row = {"set": name, "examples": default["train"], "score": default["score"], "default": default["error"]}
             row |= {"best alternative": best["recipe"], "its error": best["error"], "alternatives": len(others)}
-            found.append(row | {"ratio": round(default["error"] / max(best["error"], 0.01), 2)})
+            found.append(row | {"ratio": round(max(default["error"], 0.01) / max(best["error"], 0.01), 2)})
     return found
 
 
