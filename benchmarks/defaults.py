@@ -277,8 +277,12 @@ def main():
             if any(each["recipe"] == recipe for each in twins):
                 continue
             found = twins[0] if twins else measured(settings, options.work / f"{name}-{size}-{cell['mark']}")
-            told = {"steps": settings["training"]["steps"], **files[1], "commit": processor.commit()}
-            told["processor"] = machine
+            told = {
+                "steps": settings["training"]["steps"],
+                **files[1],
+                "commit": processor.commit(),
+                "processor": machine,
+            }
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(told | found | cell) + "\n")
             print(told | found | cell, flush=True)

@@ -163,8 +163,8 @@ class Client:
         texts = as_list(texts) if isinstance(texts, str) else list(texts)
         self._describe(cancellation)
         texts, cut = join_words(texts) if self._kind_and_sides[0].by_words else (as_list(texts), [None] * len(texts))
-        least = options.get("min_confidence")
-        options = {name: value for name, value in options.items() if name != "min_confidence"}
+        options = dict(options)
+        least = options.pop("min_confidence", None)
         self._check(options, least)
         return Work(self, texts, cut, options, least)
 
@@ -186,11 +186,11 @@ class Client:
         kind = self._kind_and_sides[0]
         if least is not None:
             doubt.check_least(least, kind, self.model.name)
-        if least is not None and kind.writes:
-            raise ValueError(
-                f"{self.url} does not say how sure {self.model.name} is of what it writes. Leave min_confidence "
-                "(--min-confidence) out, or ask a Runtime."
-            )
+            if kind.writes:
+                raise ValueError(
+                    f"{self.url} does not say how sure {self.model.name} is of what it writes. Leave min_confidence "
+                    "(--min-confidence) out, or ask a Runtime."
+                )
         wrong = sorted(options.keys() - set(self.options))
         if wrong:
             raise ValueError(

@@ -13,7 +13,7 @@ from serving.corpus.shards import WHOLE
 
 BLOCK_LINES = 1024  # a block ends with this many lines,
 BLOCK_BYTES = 1 << 20  # or with the first line beyond this size
-MOST_LINE = 1 << 24  # bytes of a line that is read as a whole; a longer one is refused
+MOST_LINE = 1 << 24  # bytes of a line, or of a page, that is read as a whole; a longer one is refused
 CHUNK = 1 << 20
 MAGIC = {  # how files begin that are no plain text -> what they are
     b"\x1f\x8b": "compressed with gzip: let its name end in .gz",
@@ -132,7 +132,7 @@ class Lines:
 
 
 class Page(Lines):
-    """A file that is one text, without the line break at its end; as `Lines`.
+    """A file that is one text, without the line break at its end; as `Lines`. One that is too large is refused.
 
     Raises:
         ValueError: as of `Lines`.
@@ -145,8 +145,11 @@ class Page(Lines):
         self.identity["page"] = True
 
     def _read_block(self, file, position, number):
-        text = file.read().decode("utf-8-sig", "surrogateescape")
-        return Block(number, [text.removesuffix("\n").removesuffix("\r")], self.size)
+        content, errors = file.read(MOST_LINE + 1), {}
+        if len(content) > MOST_LINE:
+            content, errors = b"", {0: f"a page of {self.size:,} bytes, at most {MOST_LINE:,}"}
+        text = content.decode("utf-8-sig", "surrogateescape")
+        return Block(number, [text.removesuffix("\n").removesuffix("\r")], self.size, errors)
 
 
 def _read_line(file):

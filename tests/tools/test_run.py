@@ -108,6 +108,19 @@ def test_a_sentence_of_a_page_that_is_too_long_or_unsure_stays(translator, capsy
     assert "sentence 1: it stays as it is: the model is not sure enough" in capsys.readouterr().err
 
 
+def test_a_page_that_is_too_large_is_refused(translator, capsys, monkeypatch, tmp_path):
+    """It was read as a whole, however large."""
+    monkeypatch.setattr("serving.corpus.lines.MOST_LINE", 20)
+    page = tmp_path / "page.md"
+    for text, status in (("ab\n" * 7, 1), ("ab\n" * 6, 0)):
+        page.write_text(text)
+        assert call(translator, "--file", page) == status
+        assert ("a page of 21 bytes, at most 20" in capsys.readouterr().err) == bool(status)
+    page.write_text("ab\n" * 7)
+    assert call(translator, "--file", page, "--out", tmp_path / "out.txt") == 1
+    assert (tmp_path / "out.txt").read_text() == "\n"
+
+
 @pytest.mark.parametrize(
     "option", [("--server", "http://127.0.0.1:9"), ("--shard", "1/2", "--out", "a"), ("--sample",)]
 )

@@ -69,7 +69,7 @@ class Beam(Strategy):
         }
 
     def done(self, hypotheses):
-        if self.ranking.stop == "next":  # which ends a search no later than the bound does
+        if self.ranking.stop == "next":  # `_over` has closed what cannot win, earlier than the bound below would
             return hypotheses["log_probs"][:, 0] <= IMPOSSIBLE
         return self.rank(hypotheses["log_probs"][:, 0], self.longest) <= self._last(hypotheses["ended"]["scores"])
 

@@ -90,6 +90,6 @@ def _bias(mask, query, bias=None):
     """The bias of the scores, `(batch | 1, heads | 1, time, entries)`: what is given, or `MASKED` outside the mask."""
     if bias is not None:
         return tf.where(tf.expand_dims(mask, 1), bias, MASKED)
-    time = query.shape[1] or tf.shape(query)[1]
-    zeros = tf.zeros((1, 1, 1 if mask.shape[1] == query.shape[1] else time, 1))
-    return tf.where(tf.expand_dims(mask, 1), zeros, MASKED)
+    is_whole = mask.shape[1] == query.shape[1]
+    time = 1 if is_whole else query.shape[1] or tf.shape(query)[1]
+    return tf.where(tf.expand_dims(mask, 1), tf.zeros((1, 1, time, 1)), MASKED)

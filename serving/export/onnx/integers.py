@@ -1,8 +1,8 @@
 """One type of whole numbers inside a graph: int64, which ONNX' own operators give and take.
 
 TensorFlow counts in int32, so tf2onnx casts what `Shape` and `TopK` give to int32, and casts it back to int64 where
-`Reshape` and `Expand` take it: a sixth of the nodes of a search. `widen` makes all values inside int64, and removes the
-casts between equal types. Inputs and outputs of the graph, and what an operator takes in int32 alone, stay as they are.
+`Reshape` and `Expand` take it. `widen` makes all values inside int64, and removes the casts between equal types. Inputs
+and outputs of the graph, and what an operator takes in int32 alone, stay as they are.
 """
 
 import numpy as np

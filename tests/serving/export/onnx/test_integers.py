@@ -81,7 +81,7 @@ def test_lengths_of_a_recurrence_stay_int32():
     np.testing.assert_allclose(found, last(tf.constant(VALUES)), atol=1e-6)
 
 
-def test_what_has_the_type_of_a_type_attribute():
+def test_draws_of_no_named_type_are_int64_inside():
     """`Multinomial` draws int32 where it names no type."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])
     y = helper.make_tensor_value_info("y", TensorProto.INT32, [2, 4])
