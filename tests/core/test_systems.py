@@ -39,7 +39,7 @@ def alone(tmp_path_factory):
     return steps(tmp_path_factory.mktemp("systems") / "one", 1)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_what_the_first_process_does_at_the_end_it_does_alone(tmp_path):
     """A classifier is calibrated when the other processes have left."""
     (found,) = steps(tmp_path / "many", 2, 2, ["star"]).values()

@@ -154,8 +154,7 @@ def test_gradients_on_jax():
     python("-c", ON_JAX, KERAS_BACKEND="jax")
 
 
-@pytest.mark.release(but="jax")
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_depth_costs_no_memory(backend):
     """Temporary memory of the compiled step, by XLA's account; keeping everything costs three times as much."""

@@ -21,8 +21,7 @@ def contents(run):
     return {name: each for name, each in array_files.read(checkpoint_path(run)).items() if name not in SECONDS}
 
 
-@pytest.mark.slow
-@pytest.mark.release(but=1)
+@pytest.mark.release
 @pytest.mark.parametrize("kind", ["classifier", "seq2seq"])
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_what_is_carried_comes_to_the_same_end(tmp_path, kind, backend):

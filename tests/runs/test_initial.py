@@ -177,8 +177,7 @@ def test_kept_vocabularies_decide_what_the_recipe_says_of_them(base):
     assert shorter.text.vocab_size == 30, "the recipe said nothing of it"
 
 
-@pytest.mark.release(but="language_model")
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("kind", ["classifier", "language_model"])
 def test_a_fine_tuned_run_goes_on_where_it_was(kind, tmp_path):
     """Bit for bit, with frozen weights, factors and decay; and not with an initial run that has changed."""

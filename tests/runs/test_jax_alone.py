@@ -24,8 +24,7 @@ assert "tensorflow" not in sys.modules
 """
 
 
-@pytest.mark.release(but="tagger")
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("model", ["seq2seq", "tagger"])
 def test_jax_needs_no_tensorflow(model, tmp_path):
     assert python("-c", CODE, model, tmp_path, KERAS_BACKEND="jax").stdout.strip() == "5"

@@ -33,7 +33,7 @@ def test_a_plan_counts_the_optimizer_of_what_is_trained(base):
     assert memory[2] < memory[0] / 2
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_run_with_adapters_is_an_ordinary_run_and_resumes_to_the_same_bits(base, tmp_path):
     run, data = base
     one = tuned(run, lora=2, learning_rate=0.05, steps=4, validate_every=2, checkpoint_every=1)

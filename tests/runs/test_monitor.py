@@ -19,7 +19,7 @@ def settings(**training):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_share_of_wrong_outputs_is_that_of_the_evaluation(tmp_path):
     one = recipes.make(settings(monitor="wer"))
     runs.train(one, tmp_path / "run")

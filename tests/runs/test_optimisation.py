@@ -51,8 +51,7 @@ def test_a_batch_that_cannot_be_split_is_refused_at_once():
 FASTER = "mixed_bfloat16 is no faster than float32 on TensorFlow and a processor; on JAX it is (KERAS_BACKEND=jax)"
 
 
-@pytest.mark.release(but="seq2seq-mixed_float16")
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 @pytest.mark.parametrize("kind", ["seq2seq", "transformer"])
 def test_a_run_of_fewer_bits_is_a_model_of_float32(kind, precision, tmp_path):

@@ -113,7 +113,7 @@ def test_from_a_recipe_to_the_runtime(tmp_path, monkeypatch):
     assert [each.text for each in Runtime(path).run(["a b c", "q"])] == expected
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_run_that_compares_is_exported(tmp_path):
     """Its examples are pairs, also where they are made of the vocabulary, and so are those that int8 is scored on."""
     from serving import Runtime

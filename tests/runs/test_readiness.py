@@ -28,8 +28,8 @@ GROUPS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("group", ["layers", pytest.param("more", marks=pytest.mark.release)])
+@pytest.mark.release
+@pytest.mark.parametrize("group", ["layers", "more"])
 def test_steps_lower_for_every_platform(group):
     names = GROUPS[group]
     assert set(names) <= set(recipes.list_recipes())

@@ -270,7 +270,7 @@ def test_a_seed_of_a_series_is_the_run_of_that_seed(mine, tmp_path):
     assert summary["runs"][1]["valid"] == alone["valid"]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_sweep_from_the_command_line(mine, tmp_path):
     words = [str(mine), "--sweep", "training.learning_rate=0.0001,0.05", "--set", "training.steps=2"]
     done = python("-m", "tools.cli", "train", *words, cwd=tmp_path)

@@ -8,7 +8,7 @@ from zoo import recipes, runs
 from zoo.text import EOS, sentence_ends
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_run_knows_what_ends_a_sentence(tmp_path):
     one = recipe("stories", training={"steps": 2})
     data = write_corpus(one, tmp_path / "data")

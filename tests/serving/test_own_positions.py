@@ -9,8 +9,7 @@ from zoo.depth import make_stack
 from zoo.models import LanguageModel, Transformer
 
 
-@pytest.mark.release(but="continue")
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("kind", ["continue", "generate"])
 def test_positions_with_a_norm_behind_them_are_exported(kind, tokenizers, tmp_path):
     sizes = [each.vocab_size for each in sides(kind, tokenizers)]

@@ -89,7 +89,7 @@ def test_it_trains_and_is_scored(route, tmp_path):
     assert route.predict(run, shouted)[0] == route.predict(run, runs.TEXTS[:9])[0], "case does not count"
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_nothing_else_of_the_package_is_changed_for_it(tmp_path):
     """The file alone is put into a copy of the package, and the commands know the task."""
     for name in ("zoo", "tools", "serving"):

@@ -27,6 +27,7 @@ def probabilities(run, inputs):
 
 
 @pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("task", ["classify", "compare", "tag"])
 def test_logits_are_divided_by_the_temperature_of_the_validation(task, tmp_path):
     one = open_run(runs.write(runs.recipe(task, tmp_path), tmp_path / "run"))

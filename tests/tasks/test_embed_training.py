@@ -117,6 +117,7 @@ def ranking_loss(model, batch, scale):
 
 
 @pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("scale", [20.0, 3.0])
 def test_the_loss_of_partners_is_that_of_the_softmax_over_the_batch(scale, tmp_path):
     one = ranking(tmp_path, scale)
@@ -188,6 +189,6 @@ def test_it_does_not_begin_from_nothing(tmp_path):
         written.recipe("embed", tmp_path, loss={"kind": "cosine", "lowest": 0.0, "highest": 0.0})
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_same_on_jax():
     once_more_on_jax(__file__, "same_on_jax")

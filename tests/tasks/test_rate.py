@@ -55,6 +55,7 @@ def test_a_new_recipe_knows_the_mean_and_the_deviation(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.release(but=1)
 def test_a_trained_run_answers_in_the_unit_of_the_data(rated):
     recipe, folder = rated
     run = zoo.open(folder)
@@ -67,6 +68,7 @@ def test_a_trained_run_answers_in_the_unit_of_the_data(rated):
 
 
 @pytest.mark.slow
+@pytest.mark.release(but=1)
 def test_a_readout_that_goes_there_and_back_is_the_same(rated):
     recipe, folder = rated
     model = zoo.open(folder).model
@@ -85,6 +87,7 @@ def test_a_refused_text_counts_as_the_mean(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.release(but=1)
 def test_all_forms_answer_alike(rated, tmp_path, capsys):
     recipe, folder = rated
     artefact = export_run(folder, tmp_path, texts=tuple(recipe.job.lines(recipe.job.read(recipe, "test")[0][:3])))

@@ -161,7 +161,7 @@ def test_an_optional_form_is_verified_made_again_and_left_out_of_a_light_artefac
     assert [table["name"] for table in light["signatures"]] == ["classify"]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_form_that_answers_otherwise_is_found(made, tokenizers, tmp_path, monkeypatch):
     """The file of another model of the same shape."""
     artefact = made("classify")

@@ -77,6 +77,7 @@ def test_no_text_at_all(pair):
 
 
 @pytest.mark.slow
+@pytest.mark.release(but=1)
 def test_every_code_point(pair):
     tokenizer, graph = pair
     codes = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]

@@ -28,8 +28,7 @@ def check(one, tokenizers, path):
     return parity
 
 
-@pytest.mark.release(but=1)
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize(("task", "cell", "encoder"), mostly_at_releases(MIXES, 2))
 def test_an_artefact_has_parity(task, cell, encoder, tokenizers, tmp_path):
     one = recipe(task, cell, encoder, num_layers=2)

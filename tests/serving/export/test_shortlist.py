@@ -77,6 +77,7 @@ def model(request, tokenizers):
 
 
 @pytest.mark.slow
+@pytest.mark.release(but=2)
 @pytest.mark.parametrize("name", ["greedy_shortlist", "tokens_shortlist"])
 def test_the_graph_searches_as_the_model_does(model, tokenizers, name):
     shortlist, beams = shortlist_of(tokenizers), 1 if name.startswith("greedy") else 3
@@ -91,6 +92,7 @@ def test_the_graph_searches_as_the_model_does(model, tokenizers, name):
 
 
 @pytest.mark.slow
+@pytest.mark.release(but=1)
 def test_with_every_id_it_answers_as_the_whole_graph(model, tokenizers):
     whole, narrow = (asked(graph_of(model, everything(tokenizers), name)) for name in ("tokens", "tokens_shortlist"))
     np.testing.assert_array_equal(whole["output_ids"], narrow["output_ids"])
@@ -145,7 +147,7 @@ def narrow(artefacts, tokenizers, tmp_path_factory):
     return made_once(tmp_path_factory, "generate-shortlist", make) / "generate" / "1"
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_artefact_knows_its_shortlist(narrow, artefacts):
     manifest, before = read_manifest(narrow), read_manifest(artefacts("generate"))
     names = {"1": "greedy.shortlist.onnx", "3": "model.shortlist.onnx"}

@@ -29,8 +29,7 @@ def exported(kind, folder):
     )
 
 
-@pytest.mark.release(but="continue")
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("kind", ["tag", "classify", "generate", "continue"])
 def test_all_forms_read_alike(kind, tmp_path):
     path = exported(kind, tmp_path)
