@@ -47,7 +47,6 @@ def test_answers_and_warnings_are_those_of_a_runtime(artefacts, url, given):
     assert given or any("bound of" in (each.warning or "") for each in found)
 
 
-@pytest.mark.release(but=1)
 def test_prompts(artefacts, url):
     given = {"no_repeat_ngram_size": 2, "length": 20}
     with Client(url, "continue") as client:

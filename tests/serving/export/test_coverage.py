@@ -108,7 +108,6 @@ def test_an_export_that_could_not_compute_it_is_refused(tokenizers, models):
         kind_of(models["continue"], settings_of("continue", rules=rules, beams=(2,)))
 
 
-@pytest.mark.release
 def test_without_it_a_graph_is_what_it_was(made, artefacts):
     """No node of it stands in the graph of an artefact that has no value for it."""
 
