@@ -80,7 +80,7 @@ def test_tokens_and_scores_are_those_of_keras(generator, shape):
 
 
 @pytest.mark.slow
-@pytest.mark.release(but=2)
+@pytest.mark.release(but="-3")
 @pytest.mark.parametrize("beams", [1, 3])
 @pytest.mark.parametrize("name", ["with-an-output", "ssru", "t5"])
 def test_those_of_t5_and_of_a_student_of_marian_too(name, beams):
