@@ -221,8 +221,7 @@ def test_the_page_of_training(tmp_path):
     assert recipes.check_run(tmp_path / "runs/trec-sweep").name == "trec-transformer-pre-norm"
 
 
-@pytest.mark.release(but=1)
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("block", [each for each in blocks(MANY, "shell") if "--devices" in each.text], ids=str)
 def test_the_page_of_many_devices(block, tmp_path):
     write_corpus(tmp_path / "DIR")

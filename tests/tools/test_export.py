@@ -17,8 +17,7 @@ KINDS = {
 }
 
 
-@pytest.mark.release(but="language_model")
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("model", mostly_at_releases(KINDS, 3))
 def test_train_export_run_and_bench(model, tmp_path, capsys):
     from zoo import runs

@@ -63,8 +63,7 @@ def test_what_is_left_out_is_still_asked_for(backend):
     python("-c", ASKED, KERAS_BACKEND=backend)
 
 
-@pytest.mark.release(but="tensorflow")
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_a_command_trains_without_them_and_others_still_find_them(backend, tmp_path):
     code = f"""

@@ -123,7 +123,7 @@ def test_a_wheel_has_what_every_machine_can_have(installed, tmp_path):
     assert "it is in seqzoo's own hub, whose address is not known here: set SEQZOO_HUB" in said
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_an_installed_wheel_trains_exports_verifies_and_runs(installed, theirs, tmp_path):
     def seqzoo(*arguments, command=(installed,)):
         done = start([*map(str, command), *map(str, arguments)], *theirs, KERAS_BACKEND="tensorflow")

@@ -41,7 +41,7 @@ def test_the_oldest_is_the_one_that_is_required():
     assert PROJECT["requires-python"] == f">={NAMED[0]}"
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("version", NAMED[1:])  # .ci/run installs on the first
 def test_it_answers_right_after_pip_install(version, wheel, tmp_path):
     python = interpreter(version)

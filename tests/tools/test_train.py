@@ -70,7 +70,7 @@ def test_an_interrupted_series_says_how_to_go_on(options, directory, place, tmp_
     assert f"{out / directory} is saved at step 4 of 5. Continue with" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_ctrl_c_and_the_command_that_it_names(tmp_path):
     (tmp_path / "mine.toml").write_text(
         recipes.dumps(recipe(training={"steps": 1000, "validate_every": 500, "log_every": 1}))

@@ -162,8 +162,7 @@ def test_one_write_at_a_time():
     assert most == [1] * 5
 
 
-@pytest.mark.release(but=1)
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_a_run_that_is_killed_while_it_writes_resumes_to_the_same_bits(tmp_path, backend):
     words = ["-m", "tests.training.killed", tmp_path]

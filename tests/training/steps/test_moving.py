@@ -57,7 +57,7 @@ def test_without_an_average_nothing_changes():
             np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_run_keeps_the_averages_and_resumes_with_them(tmp_path):
     """What is kept of a validation is the average; what is trained on is not; and a resumed run ends the same."""
 

@@ -42,8 +42,8 @@ def trained(system, parts, folder):
     return losses, [np.array(weight.value, copy=None) for weight in model.trainable_variables]
 
 
-@pytest.mark.release(but=("product", "star tagger"))
 @pytest.mark.slow
+@pytest.mark.release(but="product")
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_parts_train_as_the_whole_batch(system, tmp_path):
     """The parts have other numbers of tokens."""
