@@ -44,11 +44,11 @@ class Classify(Kind):
         return {"probabilities": (len(manifest["labels"]),)}
 
     def make_result(self, outputs, prepared, reading):
-        labels, scope, probabilities = prepared["labels"], prepared.get("scope"), outputs["probabilities"]
-        order = (-probabilities).argsort(kind="stable")
-        ranked = {labels[index]: float(probabilities[index]) for index in order}
-        label, probability = next(iter(ranked.items()))
-        if scope and probabilities.max() < scope["threshold"]:
+        labels, scope, probabilities = prepared["labels"], prepared.get("scope"), outputs["probabilities"].tolist()
+        order = sorted(range(len(labels)), key=probabilities.__getitem__, reverse=True)
+        ranked = {labels[index]: probabilities[index] for index in order}
+        label, probability = labels[order[0]], probabilities[order[0]]
+        if scope and outputs["probabilities"].max() < scope["threshold"]:
             label = scope["label"]
         return Label(label, probability, ranked)
 

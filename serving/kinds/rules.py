@@ -89,6 +89,7 @@ RULES = {
     ),
 }
 INPUTS = {"prefix": "forced_tokens"}  # what a graph calls a rule, where it has another name
+GRAPH_INPUTS = {INPUTS.get(name, name) for name in RULES}
 
 
 def checked(rules):
@@ -101,11 +102,6 @@ def checked(rules):
     if wrong:
         raise ValueError(f"a search has no rule {', '.join(wrong)}; it has {', '.join(RULES)}.")
     return {name: RULES[name].check(name, value) for name, value in rules.items() if value is not None}
-
-
-def graph_inputs():
-    """The names of all rules as a graph has them."""
-    return {INPUTS.get(name, name) for name in RULES}
 
 
 def names(prompts):

@@ -84,10 +84,12 @@ class Tag(Kind):
 
     def make_result(self, outputs, prepared, reading):
         labels, allowed, has_entities = prepared
-        likeliest = tags_of.likeliest_tags(outputs["probabilities"][list(reading.first)], allowed)
+        ids, probabilities = tags_of.likeliest_tags(outputs["probabilities"][list(reading.first)], allowed)
         words = tuple(
-            Word(reading.text[start:end], labels[best], start, end, float(probability))
-            for (start, end), best, probability in zip(reading.places, *likeliest, strict=True)
+            Word(reading.text[start:end], labels[best], start, end, probability)
+            for (start, end), best, probability in zip(
+                reading.places, ids.tolist(), probabilities.tolist(), strict=True
+            )
         )
         spelled = entities_of.find_entities([word.tag for word in words]) if has_entities else ()
         places = [(kind, words[first].start, words[last].end) for kind, first, last in spelled]

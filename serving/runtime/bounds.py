@@ -68,9 +68,9 @@ def _check_shape(name, value):
 
 
 def _check_range(name, value, least, most):
-    if not np.issubdtype(value.dtype, np.integer):
+    if value.dtype.kind not in "iu":
         raise ValueError(f"{name} must hold whole numbers; received {value.dtype}.")
-    wrong = value[(value < least) | (value > (np.inf if most is None else most))]
-    if wrong.size:
+    if value.size and (value.min() < least or most is not None and value.max() > most):
+        wrong = value[(value < least) | (value > (np.inf if most is None else most))]
         expected = f"between {least} and {most}" if most is not None else f"at least {least}"
         raise ValueError(f"{name} must hold whole numbers {expected}; received {int(wrong.flat[0])}.")

@@ -188,37 +188,36 @@ class Loaded:
             StoppedError: it was ended by a `serving.runtime.stops.Stop`.
             ServingError: ONNX Runtime reports an error.
         """
-        session = self.graphs.open(graph, precision)
-        names = [node.name for node in session.get_inputs()]
-        search_rules = sorted(inputs.keys() & rules.graph_inputs())
-        optional = [node.name for node in session.get_overridable_initializers()]
-        if not set(search_rules) <= {*optional, *names}:
+        opened = self.graphs.open(graph, precision)
+        search_rules = rules.GRAPH_INPUTS & inputs.keys()
+        if not search_rules <= {*opened.inputs, *opened.optional}:
             raise UnsupportedError(
-                f"{self.artefact.origin} has a search that does not take all of the rules {', '.join(search_rules)}. "
-                f"Write an artefact that takes them with `{self.artefact.export_command()}`."
+                f"{self.artefact.origin} has a search that does not take all of the rules "
+                f"{', '.join(sorted(search_rules))}. Write an artefact that takes them with "
+                f"`{self.artefact.export_command()}`."
             )
-        names += [name for name in (*search_rules, *inputs.keys() & {"n_best"}) if name in optional]
-        missing = sorted(set(names) - inputs.keys())
+        names = [*opened.inputs, *((search_rules | {"n_best"}) & inputs.keys() & opened.optional)]
+        missing = [name for name in names if name not in inputs]
         if missing:
             raise DamagedError(
-                f"{self.directory / graph} does not fit its manifest: it needs the inputs {missing}, and its kind "
-                f"of artefact has {sorted(inputs)}. Export the artefact again."
+                f"{opened.path} does not fit its manifest: it needs the inputs {sorted(missing)}, and its kind of "
+                f"artefact has {sorted(inputs)}. Export the artefact again."
             )
         inputs = {name: np.asarray(value) for name, value in inputs.items()}
         signature = "step" if graph == self.manifest["graphs"].get("step") else "other"
         bounds.check(self.kind, signature, inputs, self.manifest["vocabulary"])
-        output_names = [node.name for node in session.get_outputs()]
         stop = current()
         if stop and stop.is_ended:
             raise StoppedError("the run was ended before it began.")
         try:
             with contextlib.nullcontext() if stop else self.graphs.turns:
-                outputs = session.run(output_names, {name: inputs[name] for name in names}, stop and stop.options)
+                feeds = {name: inputs[name] for name in names}
+                outputs = opened.session.run(opened.outputs, feeds, stop and stop.options)
         except Exception as error:  # the only common base class of ONNX Runtime's errors
             if stop and stop.is_ended:
                 raise StoppedError("the run was ended.") from None
-            raise ServingError(f"{self.directory / graph} could not answer: ONNX Runtime says: {error}") from error
-        return Outputs(zip(output_names, outputs, strict=True), self.directory / graph)
+            raise ServingError(f"{opened.path} could not answer: ONNX Runtime says: {error}") from error
+        return Outputs(zip(opened.outputs, outputs, strict=True), opened.path)
 
     def run_all(self, graph, sequences, beams=1, **more):
         """The outputs by name for each sequence of ids, in order. `more`: further inputs, a row for each sequence."""

@@ -48,7 +48,7 @@ class Reader:
             result = self._make_result(next(rows), readings[0]) if self._is_answered(readings) else self.kind.blank()
             error = _remark([reading.error for reading in readings])
             warning = None if error else _remark([reading.warning for reading in readings])
-            results.append(replace(result, error=error, warning=warning))
+            results.append(replace(result, error=error, warning=warning) if error or warning else result)
         return results
 
     def _read(self, texts, words):

@@ -79,6 +79,24 @@ def choose_threads(manifest):
     return 1 if sizes and max(sizes) < SMALL else None
 
 
+class Graph:
+    """An opened graph, and what it asks and answers, which ONNX Runtime would look up again in every run.
+
+    Attributes:
+        path: of its file, for messages.
+        session: of ONNX Runtime.
+        inputs, outputs: their names.
+        optional: the names of the inputs that have a default.
+    """
+
+    def __init__(self, path, session):
+        self.path, self.session = path, session
+        self.inputs, self.outputs = (
+            [node.name for node in each] for each in (session.get_inputs(), session.get_outputs())
+        )
+        self.optional = {node.name for node in session.get_overridable_initializers()}
+
+
 class Graphs:
     """Opens the graphs of an artefact at their first use and keeps them open.
 
@@ -105,11 +123,11 @@ class Graphs:
             raise ValueError(f"threads must be a positive integer up to {MOST_THREADS:,} or None; received {threads}.")
         self.artefact, self.precision = artefact, precision
         self.threads = threads or choose_threads(artefact.manifest)
-        self._sessions, self._opening = {}, threading.Lock()
+        self._opened, self._opening = {}, threading.Lock()
         self.turns = threading.BoundedSemaphore(turns(self.threads))  # held while a session runs
 
     def open(self, name, precision=None):
-        """The session of graph `name`, such as "model.onnx"; its int8 form is "model.int8.onnx".
+        """The `Graph` of the name `name`, such as "model.onnx"; its int8 form is "model.int8.onnx".
 
         Raises:
             ValueError: the artefact has no such graph.
@@ -119,9 +137,9 @@ class Graphs:
         precision = precision or self.precision
         name = graph_file(name, precision) if precision else self.artefact.preferred_file(name)
         with self._opening:
-            if name not in self._sessions:
-                self._sessions[name] = self._load(name)
-            return self._sessions[name]
+            if name not in self._opened:
+                self._opened[name] = self._load(name)
+            return self._opened[name]
 
     def _load(self, name):
         content, path = self.artefact.read(name), self.artefact.directory / name
@@ -134,7 +152,7 @@ class Graphs:
         except Exception as error:  # the only common base class of ONNX Runtime's errors
             raise damaged_error(path, error) from error
         session._model_bytes = None  # a second copy of the graph, kept only for a restart with other providers
-        return session
+        return Graph(path, session)
 
 
 def check_version(path, oldest, installed=onnxruntime.__version__):

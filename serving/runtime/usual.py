@@ -29,7 +29,7 @@ FEWEST = 8  # pieces that tell what a text is like: "zoo" and "quick" have rare 
 
 def familiarity(reading, log_probabilities):
     """How common the pieces of a text are, as the log-probability of a character; None of a text without any."""
-    return sum(log_probabilities[each] for each in reading.ids) / len(reading.text) if reading.text else None
+    return sum(map(log_probabilities.__getitem__, reading.ids)) / len(reading.text) if reading.text else None
 
 
 def warn_unusual(reading, usual, log_probabilities):

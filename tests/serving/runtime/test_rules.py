@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from serving.kinds.rules import RULES, checked, graph_inputs, inputs, length_bound, names
+from serving.kinds.rules import GRAPH_INPUTS, RULES, checked, inputs, length_bound, names
 from serving.runtime import Runtime, Sampling
 from tests.serving.conftest import MAX_LENGTH, TEXTS
 from zoo.decoding import beam_search
@@ -25,7 +25,7 @@ def runtime(artefacts):
 
 
 def test_names_and_values_that_are_off_are_those_of_the_zoo():
-    assert graph_inputs() == OFF.keys() - {"n_best"}  # which is an option of its own
+    assert GRAPH_INPUTS == OFF.keys() - {"n_best"}  # which is an option of its own
     numbers = {name: rule for name, rule in RULES.items() if rule.kind in (int, float)}
     assert {name: rule.off for name, rule in numbers.items()} == {name: OFF[name] for name in numbers}
     assert all((DTYPES[name] == "float32") == (rule.kind is float) for name, rule in numbers.items())

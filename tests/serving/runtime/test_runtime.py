@@ -62,8 +62,10 @@ def test_empty_slots_are_no_hypotheses(artefact):
 def test_no_session_keeps_the_bytes_of_its_file(artefact):
     runtime = Runtime(artefact)
     runtime.run(["abc"])
-    (session,) = runtime._predictor.loaded.graphs._sessions.values()
-    assert not [name for name, value in vars(session).items() if isinstance(value, (bytes, bytearray, memoryview))]
+    (graph,) = runtime._predictor.loaded.graphs._opened.values()
+    assert not [
+        name for name, value in vars(graph.session).items() if isinstance(value, (bytes, bytearray, memoryview))
+    ]
 
 
 def test_attention_follows_the_output(artefact):

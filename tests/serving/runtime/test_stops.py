@@ -2,6 +2,7 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import onnx
@@ -110,10 +111,8 @@ def test_other_errors_are_no_end(runtime, monkeypatch):
     def fail(*_):
         raise RuntimeError("something else")
 
-    monkeypatch.setattr(runtime._loaded.graphs, "open", lambda *_: type("Session", (), {
-        "get_inputs": lambda self: [], "get_outputs": lambda self: [],
-        "get_overridable_initializers": lambda self: [], "run": fail
-    })())  # fmt: skip
+    graph = SimpleNamespace(path="", session=SimpleNamespace(run=fail), inputs=[], outputs=[], optional=set())
+    monkeypatch.setattr(runtime._loaded.graphs, "open", lambda *_: graph)
     with Stop().over(), pytest.raises(ServingError, match="something else") as caught:
         runtime.run(["abc"])
     assert not isinstance(caught.value, StoppedError)
