@@ -77,7 +77,8 @@ class Parameters:
         self.values = dict(values or {})
 
     def take(self, name, kind):
-        """The value of a parameter as a bool, int, float or str, or of a list its lines; None if it is not given.
+        """The value of a parameter as a bool, int, float or str, or of a list a tuple of its strings or of the lines of
+        a string; None if it is not given.
 
         Raises:
             Fault: it has another type.
@@ -85,14 +86,17 @@ class Parameters:
         value = self.values.pop(name, None)
         if kind is list and isinstance(value, str):
             return tuple(value.split("\n"))
-        if value is None or type(value) is kind:
+        if kind is list and isinstance(value, list) and all(isinstance(each, str) for each in value):
+            return tuple(value)
+        if value is None or kind is not list and type(value) is kind:
             return value
-        if isinstance(value, str) and kind is not list or kind is float and type(value) is int:
+        if isinstance(value, str) or kind is float and type(value) is int:
             try:
                 return {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
             except (KeyError, ValueError, OverflowError):
                 pass
-        words = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "a string")
+        words = {bool: "true or false", int: "a whole number", float: "a number", list: "a string or a list of strings"}
+        words = words.get(kind, "a string")
         raise invalid(f"the parameter {name} must be {words}; received {describe(value)}.")
 
     def check_empty(self, known):

@@ -82,17 +82,17 @@ class Shares:
         return self._callers[caller].waiting if caller in self._callers else 0
 
     def add(self, caller, owner, key, rows):
-        """Append the rows of a request, in order."""
+        """Append the rows of a request, in order; none of them if the key cannot be hashed."""
         if not rows:
             return
+        group, sums = self._groups.setdefault(key, {}), self._sums.setdefault(key, [0, 0])
         if caller not in self._callers:
             self._callers[caller] = Caller(self._clock)
         mine = self._callers[caller]
         if not mine.waiting:
             mine.clock = max(mine.clock, self._clock)
-        request = self._requests[owner] = Request(mine, key)
-        self._groups.setdefault(key, {})[owner] = request
-        sums, tag = self._sums.setdefault(key, [0, 0]), mine.reached
+        request = self._requests[owner] = group[owner] = Request(mine, key)
+        tag = mine.reached
         for row in rows:
             row.tag = tag
             tag += row.cost

@@ -34,6 +34,15 @@ def test_an_empty_queue_is_never_due():
     assert batcher.seconds_left() is None and batcher.take() == [] and batcher.drop("nobody") == 0
 
 
+def test_a_key_that_cannot_be_hashed_leaves_no_trace():
+    batcher, _ = made()
+    with pytest.raises(TypeError):
+        add(batcher, "a", 3, key=["a list"])
+    assert batcher.seconds_left() is None
+    add(batcher, "a", 3)
+    assert payloads(batcher.take()) == ["a0"]
+
+
 def test_a_row_waits_no_longer_than_the_delay():
     batcher, clock = made(delay=0.5)
     add(batcher, "a", 3)
