@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from serving.server import tf_rest, v2
-from serving.server.asking import JSON, Asking, identify_caller, refusal
+from serving.server.asking import JSON, PATH, Asking, identify_caller, refusal
 from serving.server.faults import Fault
 from serving.server.tensors import describe
 
@@ -23,6 +23,7 @@ def application(service, version):
     """The ASGI application of a `serving.server.service.Service`; `version` is that of seqzoo."""
     pages, asking = Pages(service, version), Asking(service)
     rest = Starlette(routes=pages.routes(), exception_handlers={Fault: _answer_fault, HTTPException: _answer_missing})
+    rest.router.redirect_slashes = False  # it would send callers of a proxy with TLS, and their keys, to http://
 
     async def app(scope, receive, send):
         if scope["method"] == "POST" and await asking(scope, receive, send):
@@ -62,8 +63,8 @@ class Pages:
         }
         for at in ("{name}", "{name}/versions/{version}"):
             pages |= {
-                f"/v2/models/{at}/infer": self.answers,  # a POST never comes here
-                f"/v1/models/{at}:predict": self.answers,
+                f"/v2/models/{at}/infer": self.questions,  # a POST never comes here
+                f"/v1/models/{at}:predict": self.questions,
                 f"/v2/models/{at}/ready": self.model_ready,
                 f"/v2/models/{at}": self.model,
                 f"/v1/models/{at}/metadata": self.signatures,
@@ -71,8 +72,8 @@ class Pages:
             }
         return [Route(path, page, methods=["GET"]) for path, page in pages.items()]
 
-    async def answers(self, request):
-        raise HTTPException(405, headers={"Allow": "POST"})
+    async def questions(self, request):
+        raise HTTPException(405)
 
     async def server(self, request):
         return _respond({"name": "seqzoo", "version": self.version, "extensions": v2.EXTENSIONS})
@@ -118,6 +119,8 @@ async def _answer_fault(request, fault):
 
 async def _answer_missing(request, error):
     path, method, headers = describe(request.url.path), request.method, dict(error.headers or {})
+    if error.status_code == 405 and PATH.fullmatch(request.url.path):
+        headers["Allow"] = "POST"
     others = f", but {headers['Allow']}" if headers.get("Allow") else ""
     missing = error.status_code == 404
     sentence = f"there is nothing at {path}." if missing else f"{path} does not answer {method[:20]}{others}."

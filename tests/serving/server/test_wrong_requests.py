@@ -89,9 +89,17 @@ def test_wrong_requests(server, path, body, status, message):
 @pytest.mark.parametrize("path", [INFER, PREDICT, "/v2/models/a/versions/1/infer", "/v1/models/a/versions/1:predict"])
 def test_a_question_without_a_body_is_told_that_it_must_be_sent(server, path):
     """As `curl` asks without `-d`: such a path is no name of a model."""
-    status, headers, value = server.ask("GET", path)
-    assert (status, headers["allow"]) == (405, "POST")
-    assert value["error"] == f"'{path}' does not answer GET, but POST."
+    for method in ("GET", "OPTIONS", "PUT"):
+        status, headers, value = server.ask(method, path)
+        assert (status, headers["allow"]) == (405, "POST")
+        assert value["error"] == f"'{path}' does not answer {method}, but POST."
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_nobody_is_sent_elsewhere(server, method):
+    """The server does not know by which scheme its callers reach a proxy before it."""
+    status, headers, value = server.ask(method, "/v2/models/", b"{}" if method == "POST" else None)
+    assert status == 404 and "location" not in headers and value["error"] == "there is nothing at '/v2/models/'."
 
 
 @pytest.mark.parametrize(("headers", "status"), [({}, 413), ({"Content-Encoding": "br"}, 415)], ids=["large", "br"])
