@@ -10,7 +10,7 @@ class Label(Remarks):
     """The label of a text, its probability, and the probabilities of all labels, the most probable first.
 
     A text that is out of scope, because no label is likely enough, has the label that says so (it may be none of those
-    with a probability) and the probability of the most probable label.
+    with a probability), and its probability is that the most probable label is wrong: 1 minus the probability of that.
     A blank text has the label "", the probability 0 and no probabilities.
     """
 
@@ -31,7 +31,7 @@ class Classify(Kind):
     """A label for each text. A blank text has the label "" with probability 0.
 
     With `scope` in the manifest, a text whose likeliest label is less likely than the threshold has the label of texts
-    out of scope; its probability is that of the likeliest label.
+    out of scope; its probability is 1 minus that of the likeliest label.
     """
 
     name = "classify"
@@ -49,7 +49,7 @@ class Classify(Kind):
         ranked = {labels[index]: probabilities[index] for index in order}
         label, probability = labels[order[0]], probabilities[order[0]]
         if scope and outputs["probabilities"].max() < scope["threshold"]:
-            label = scope["label"]
+            label, probability = scope["label"], 1 - probability
         return Label(label, probability, ranked)
 
     def blank(self):

@@ -84,8 +84,10 @@ def test_a_text_below_the_threshold_is_out_of_scope(opened):
     found = [probabilities(opened, text) for text in texts]
     middle = between([each.max() for each in found])
     run = dataclasses.replace(opened, threshold=middle)
-    outputs, *_ = run.recipe.job.predict(run, texts)
+    outputs, confidences, _ = run.recipe.job.predict(run, texts)
     assert outputs == [run.labels[each.argmax()] if each.max() >= middle else "oos" for each in found]
+    expected = [each.max() if each.max() >= middle else 1 - each.max() for each in found]
+    np.testing.assert_allclose(confidences, expected, atol=1e-5)
     assert "oos" in outputs and set(outputs) - {"oos"}
 
 
@@ -181,12 +183,13 @@ def test_training_chooses_and_every_form_answers_alike(tmp_path):
     found = [probabilities(run, text).max() for text in texts]
     run = dataclasses.replace(run, threshold=between(found))
     artefact = export_run(run, tmp_path / "artefacts", texts=texts)  # compares Keras, SavedModel and ONNX
-    expected, *_ = run.recipe.job.predict(run, texts)
+    expected, confidences, _ = run.recipe.job.predict(run, texts)
     assert "oos" in expected and set(expected) - {"oos"}
     answers = Runtime(artefact).run(texts)
     assert [answer.label for answer in answers] == expected
-    for answer, likely in zip(answers, found, strict=True):
-        assert answer.probability == pytest.approx(likely, abs=1e-5) and "oos" not in answer.probabilities
+    assert [answer.confidence for answer in answers] == pytest.approx(confidences, abs=1e-5)
+    assert [max(answer.probabilities.values()) for answer in answers] == pytest.approx(found, abs=1e-5)
+    assert not any("oos" in answer.probabilities for answer in answers)
     manifest = json.loads((artefact / "manifest.json").read_text())
     assert manifest["scope"] == {"label": "oos", "threshold": run.threshold} and "oos" not in manifest["labels"]
     served = saved_model(artefact, texts)

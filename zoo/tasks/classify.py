@@ -98,11 +98,12 @@ class Classify(Labelling):
         return scoring.choose_threshold(outputs, answers, confidences, scope.label)
 
     def predict(self, run, texts, progress=None, compiled=None):
-        """As of its base; a text below the run's threshold is out of scope, to which the model gives no probability."""
+        """As of its base; a text whose label is less likely than the run's threshold is out of scope, with the
+        probability that this label is wrong."""
         outputs, confidences, cut = super().predict(run, texts, progress, compiled)
         if run.threshold is not None:
             outputs = scoring.with_threshold(outputs, confidences, run.threshold, run.recipe.scope.label)
-            confidences = [None if each < run.threshold else each for each in confidences]
+            confidences = [1 - each if each < run.threshold else each for each in confidences]
         return outputs, confidences, cut
 
     def evaluate(self, run, examples, *, beams=None, progress=None):

@@ -153,7 +153,8 @@ export class Classify extends Predictor {
     const order = ranked(probabilities), [best] = order;
     const inScope = !scope || probabilities[best] >= scope.threshold;
     const all = order.map((index) => ({ label: labels[index], probability: probabilities[index] }));
-    return { ids: [best], text: inScope ? labels[best] : scope.label, probability: probabilities[best], labels: all, inScope };
+    const [text, probability] = inScope ? [labels[best], probabilities[best]] : [scope.label, 1 - probabilities[best]];
+    return { ids: [best], text, probability, labels: all, inScope };
   }
 }
 
