@@ -57,7 +57,7 @@ class Client:
             does not say them. Without them only the best label has its probability.
 
     Raises:
-        ValueError: the address is none, or a number is out of its range.
+        ValueError: the address is none, a number is out of its range, or a header cannot be sent.
         ImportError: the address is one of gRPC, and grpcio is not installed.
     """
 
@@ -82,11 +82,18 @@ class Client:
                 f"timeout must be a number of seconds, more than 0 and at most {MOST_SECONDS:,}, or None; received "
                 f"{timeout!r}."
             )
+        headers = dict(headers or {})
+        for header, value in headers.items():  # the value is not shown, for it may be a key
+            if not (value.isascii() and value.isprintable()):
+                raise ValueError(
+                    f"the header {header} must be printable characters of ASCII; received one with a line break, another "
+                    "control character or one beyond ASCII. A key that was read from a file may end in a line break."
+                )
         name, _, version = name.partition("@")
         self.url, self.model = url, Model(name, version or None)
         self.timeout, self.tries, self.batch, self.connections = timeout, tries, batch, connections
         self._labels, self._metadata = tuple(labels), None
-        self._protocol = PROTOCOLS[address.protocol, address.transport](address, headers or {})
+        self._protocol = PROTOCOLS[address.protocol, address.transport](address, headers)
 
     @property
     def metadata(self) -> Any:

@@ -112,7 +112,7 @@ class Http:
                 is_kept = connection.sock is not None and not cancellation.cancelled.is_set()
                 return reply
         except http.client.HTTPException as error:
-            if isinstance(error, BROKEN):
+            if isinstance(error, BROKEN) or deadline.left == 0 or cancellation.cancelled.is_set():
                 raise ConnectionError(f"the answer broke off ({type(error).__name__})") from error
             raise AnswerError(f"{self.where} does not speak HTTP: {shorten(error)}") from error
         finally:

@@ -265,6 +265,13 @@ def test_headers_are_sent(fake, servers, scheme):
     assert seen == ["secret"]
 
 
+@pytest.mark.parametrize("value", ["Bearer secret\n", "Bearer\x00secret", "Bearer secr\u00e9t"])
+def test_headers_that_cannot_be_sent_are_refused_without_their_secret(scheme, value):
+    with pytest.raises(ValueError, match="the header Authorization must be printable") as error:
+        Client(f"{scheme}://a", "a", headers={"Authorization": value})
+    assert "secr" not in str(error.value)
+
+
 def test_names_of_the_room():
     assert {"Client", "AsyncClient", "ClientError"} <= set(room.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -159,6 +159,21 @@ def test_a_dripping_answer_has_the_same_deadline(fake, servers):
     assert time.monotonic() - begun < 1.0
 
 
+def stall(request):
+    """Half a status line, and nothing for longer than the client waits."""
+    request.wfile.write(b"HTTP/1.1 2")
+    time.sleep(0.3)
+    request.close_connection = True
+
+
+def test_a_status_line_that_stalls_has_the_same_deadline(fake, servers):
+    client = Client(servers.url("http"), "generate", timeout=0.2)
+    client.metadata  # noqa: B018
+    fake.script[:] = [stall]
+    with pytest.raises(DeadlineError, match="did not answer within 0.2 seconds"):
+        client.run(["abc"])
+
+
 @pytest.mark.parametrize("fault", [cut, hang_up], ids=["cut", "hang-up"])
 def test_connections_that_break_are_made_again(fake, servers, fault):
     fake.script[:] = [fault] * 3
