@@ -7,6 +7,7 @@ import pytest
 
 from tests.shared import python
 from tools import cli, forecast
+from zoo.recipes.mixes import most_layers
 from zoo.runs.forecast import FixedLengthTokenizer
 from zoo.tasks import TASKS
 from zoo.training.accelerators import ACCELERATORS
@@ -80,6 +81,17 @@ def test_tensorflow_is_refused(capsys, monkeypatch):
     monkeypatch.setattr("zoo.core.devices.backend", lambda: "tensorflow")
     assert cli.main(["train", "dates-gru-additive", "--plan", "l4"]) == 2
     assert "the backend is tensorflow. Set KERAS_BACKEND=jax" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("sst2-lstm", 1), ("dates-gru-additive", 1), ("trec-star", 2), ("multi30k-de-en-transformer-pre-norm", 2)],
+)
+def test_every_kind_of_model_tells_its_layers(name, count):
+    """As often a loop is counted whose length is decided while it runs."""
+    from zoo import recipes
+
+    assert most_layers(recipes.load(name)) == count
 
 
 def test_batches_without_data_have_the_shape_that_the_recipe_allows():

@@ -25,6 +25,11 @@ class Model(Table, tag_field="kind"):
         """The name of the kind."""
         return self.tag
 
+    @property
+    def decoder_layers(self):
+        """0: a decoder, if there is one, has as many layers as the encoder."""
+        return 0
+
 
 class Recurrent(Model, tag="recurrent"):
     """A recurrent encoder."""
@@ -72,8 +77,3 @@ class Encoding(Model, tag="transformer"):
     activation: Activation = "relu"
     context: Context = 64
     normalize: Annotated[bool, Doc("whether vectors are scaled to the length 1")] = True
-
-    @property
-    def decoder_layers(self):
-        """None: it has no decoder."""
-        return 0
