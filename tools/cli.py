@@ -49,6 +49,7 @@ OCCUPIED = "A file lies where a folder is needed: choose another place, or remov
 CLOSED = "Choose another place, or change the rights of this one."
 MENDS = {errno.ENOSPC: FULL, errno.EDQUOT: FULL, errno.ENOTDIR: OCCUPIED, errno.EEXIST: OCCUPIED}
 MENDS |= dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), CLOSED)
+TEXTS = ("texts", "prefix", "bad_words")  # arguments that may be empty
 HYPHEN = "\0"  # before a text that begins with a hyphen; no argument of a process can hold this character
 EXTRAS = {  # the extra of this package that installs a module
     "keras": "tensorflow",
@@ -117,7 +118,19 @@ def parse(argv):
     place = words.index("--") if "--" in words else len(words)
     options, rest = words[:place], words[place + 1 :]
     args = parser.parse_intermixed_args([*options, *(HYPHEN + each if each.startswith("-") else each for each in rest)])
+    _refuse_empty(parser, args)
     return _remove_marks(args) if rest else args
+
+
+def _refuse_empty(parser, args):
+    """Exit if an argument is empty, as `--keys "$KEYS"` is without the variable: it would count as not given."""
+    for action in parser._actions:
+        value = getattr(args, action.dest, None)
+        if value == action.default or action.dest in TEXTS:
+            continue
+        if value == "" or isinstance(value, list) and "" in value:
+            name = "/".join(action.option_strings) or action.metavar
+            parser.error(f"argument {name}: expected a value, received an empty one; is a variable of the shell not set?")
 
 
 def _remove_marks(args):
@@ -139,6 +152,8 @@ def main(argv=None):
     """
     if argv is not None:
         return _main(list(argv))
+    if sys.stdout is not None:  # a character that the locale's encoding lacks is shown as Python writes it
+        sys.stdout.reconfigure(errors="backslashreplace")
     if sys.argv[1:2] in (["train"], ["reproduce"]):
         keep_memory()
     if sys.argv[1:2] in (["import"], ["export"], ["verify"]):

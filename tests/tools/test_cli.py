@@ -266,3 +266,34 @@ def test_record_enters_the_scores_of_a_run(tmp_path, monkeypatch):
     table = json.loads(path.read_text())
     assert list(table) == ["dates-gru-additive", "z"]
     assert table["dates-gru-additive"] == {"exact_match": 99.0, "training": training}
+
+
+def test_what_the_encoding_of_the_output_lacks_is_escaped(tmp_path):
+    """In a locale of ASCII or Latin-1; what a model has answered may hold any character."""
+    (tmp_path / "a.toml").write_text('name = "a"\ntask = "transduce"\ndescription = "Zoë"\n[data]\ncorpus = "files"\n')
+    told = python("-m", "tools", "list", tmp_path / "a.toml", PYTHONIOENCODING="ascii").stdout
+    assert "Zo\\xeb" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["serve", "dates", "--keys", ""], "--keys"),
+        (["serve", "dates", "--proxy=", "--keys", "k"], "--proxy"),
+        (["hub", "fetch", "dates", "--all", "--public-key", ""], "--public-key"),
+        (["run", "--server", "", "dates", "a text"], "--server"),
+        (["run", "", "a text"], "MODEL"),
+        (["list", ""], "NAME"),
+    ],
+)
+def test_an_empty_argument_is_refused(words, name, capsys):
+    """It would count as not given, and a server would let everybody in."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main(words)
+    assert stop.value.code == 2
+    assert f"argument {name}: expected a value, received an empty one" in capsys.readouterr().err
+
+
+def test_texts_may_be_empty():
+    given = cli.parse(["run", "dates", "", "--prefix", "", "--bad-words", ""])
+    assert (given.texts, given.prefix, given.bad_words) == ([""], "", [""])
