@@ -19,6 +19,7 @@ from .progress import Progress
 
 MOST_REPORTED = 20  # texts that are reported, each with its reason
 NOT_WRITTEN = (".csv", ".xlsx", ".xls", ".ods", ".docx", ".pdf", ".zip", ".bz2", ".zst")
+OBJECTS = (".json", ".jsonl", ".ndjson")
 REFUSED = "\udcff"  # a text that nothing answers, in the place of one that cannot be asked
 
 
@@ -60,11 +61,18 @@ def check(args):
             f"{args.out} would be a {suffix} file of plain lines. Name a file of lines, such as "
             f"{Path(args.out).stem}.txt, .parquet for a table, or .npy for vectors; .gz and .xz are compressed."
         )
+    if suffix in OBJECTS and not args.json:
+        raise ValueError(f"{args.out} would be a {suffix} file of plain lines. Give --json, too, or name a .txt file.")
     if args.plot_attention:
         raise ValueError("--plot-attention draws the map of one text: leave out --out.")
     if args.json and (is_parquet(args.out) or is_numpy(args.out)):
         raise ValueError(
             "--json writes lines, and a Parquet or NumPy file has none: leave out --json, or name another file."
+        )
+    if (given := Path(args.file)).exists() and not (given.is_file() or given.is_dir()):
+        raise ValueError(
+            f"{args.file} is a pipe or a device, and with --out the texts are read more than once: write them into a "
+            "file first, or leave out --out."
         )
     with readable(args.file), open(args.file, "rb"):
         out = target(args)

@@ -7,6 +7,7 @@ from serving.lazy import later
 from serving.runtime.percent import percent
 from zoo import recipes, runs
 from zoo.core.storage import json_text
+from zoo.core.wording import quantity
 from zoo.recipes import folder
 from zoo.recipes.checkpoint import is_checkpoint
 from zoo.runs import repeats
@@ -88,7 +89,8 @@ def main(args):
         print(json_text(summary))
         return 0
     valid = summary["valid"]
-    print(f"{out}: {summary['steps']:,} steps in {summary['training_seconds']:,.0f} s, validation {_describe(valid)}")
+    steps = quantity(summary["steps"], "step")
+    print(f"{out}: {steps} in {summary['training_seconds']:,.0f} s, validation {_describe(valid)}")
     return 0
 
 

@@ -99,6 +99,8 @@ def test_parts_say_what_is_missing_and_how_they_are_put_together(artefacts, caps
         (["--out", "no/o", "--file", "in.txt"], "there is no folder no"),
         (["--out", "o.xlsx", "--file", "in.txt"], "o.xlsx would be a .xlsx file of plain lines"),
         (["--out", "o.CSV", "--file", "in.txt"], "such as o.txt, .parquet for a table"),
+        (["--out", "o.jsonl", "--file", "in.txt"], "o.jsonl would be a .jsonl file of plain lines. Give --json, too"),
+        (["--out", "o", "--file", "/dev/null"], "/dev/null is a pipe or a device"),
         (["--out", "o", "--file", "in.txt", "--column", "a"], "--column names a column of a Parquet file"),
         (["--out", "o.parquet", "--file", "in.txt", "--json"], "leave out --json"),
         (["--out", "o", "--file", "in.txt", "--beam", "7"], "no graph for beam 7"),
