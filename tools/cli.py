@@ -130,7 +130,8 @@ def _refuse_empty(parser, args):
             continue
         if value == "" or isinstance(value, list) and "" in value:
             name = "/".join(action.option_strings) or action.metavar
-            parser.error(f"argument {name}: expected a value, received an empty one; is a variable of the shell not set?")
+            why = "expected a value, received an empty one; is a variable of the shell not set?"
+            parser.error(f"argument {name}: {why}")
 
 
 def _remove_marks(args):

@@ -86,8 +86,9 @@ class Client:
         for header, value in headers.items():  # the value is not shown, for it may be a key
             if not (value.isascii() and value.isprintable()):
                 raise ValueError(
-                    f"the header {header} must be printable characters of ASCII; received one with a line break, another "
-                    "control character or one beyond ASCII. A key that was read from a file may end in a line break."
+                    f"the header {header} must be printable characters of ASCII; received one with a line break, "
+                    "another control character or one beyond ASCII. A key that was read from a file may end in a line "
+                    "break."
                 )
         name, _, version = name.partition("@")
         self.url, self.model = url, Model(name, version or None)
