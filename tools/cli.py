@@ -124,8 +124,9 @@ def parse(argv):
 
 def _refuse_empty(parser, args):
     """Exit if an argument is empty, as `--keys "$KEYS"` is without the variable: it would count as not given."""
+    given = vars(args)
     for action in parser._actions:
-        value = getattr(args, action.dest, None)
+        value = given.get(action.dest)
         if value == action.default or action.dest in TEXTS:
             continue
         if value == "" or isinstance(value, list) and "" in value:

@@ -83,8 +83,8 @@ class Client:
                 f"{timeout!r}."
             )
         headers = dict(headers or {})
-        for header, value in headers.items():  # the value is not shown, for it may be a key
-            if not (value.isascii() and value.isprintable()):
+        for header, content in headers.items():  # the content is not shown, for it may be a key
+            if not (content.isascii() and content.isprintable()):
                 raise ValueError(
                     f"the header {header} must be printable characters of ASCII; received one with a line break, "
                     "another control character or one beyond ASCII. A key that was read from a file may end in a line "
