@@ -8,6 +8,7 @@ or end with two spaces or a backslash. Nothing is lost: the parts joined are the
 of the text, whatever it holds.
 """
 
+import html
 import itertools
 import re
 from dataclasses import dataclass, replace
@@ -16,7 +17,12 @@ from serving.kinds.generate import Hypothesis, Result
 
 # White space is looked at once, from its beginning.
 LINES = re.compile(r"((?<!\s)\s*(?:\r\n|[\n\r\v\f\x85\u2028\u2029])\s*)")
-MARKUP = re.compile(r"(<[/!?]?[A-Za-z][^<>]{0,999}>|&#?\w{1,31};|https?://[^\s<>]{1,2000}|[*_`~]{2,}|[`|])")
+TAG = r"""<[/!?]?[A-Za-z](?:(?:[^<>"']|"[^"<]{0,999}"|'[^'<]{0,999}'){0,999}|[^<>]{0,999})>"""
+REFERENCE = re.compile(r"&#?\w{1,31};")
+MARKUP = re.compile(rf"({TAG}|{REFERENCE.pattern}|https?://[^\s<>]{{1,2000}}|[*_`~]{{2,}}|[`|])")
+FRONT = re.compile(  # settings of a page that stand before it, as static sites have them
+    r"(---|\+\+\+)[ \t]*\r?\n(?=[\w\"'][^\n:=]*[:=]|#)(?:[^\n]*\n)*?\1[ \t]*(?=\r?\n|\Z)"
+)
 CODE = re.compile(  # how code begins: a fence, an element, a comment; and a span of code as a whole
     r"(?im)^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
     r"|<(?P<element>code|pre|script|style|textarea)(?=[\s>])[^<>]{0,999}>|<!(?P<comment>--)"
@@ -29,6 +35,7 @@ ENDS = {  # of code: what ends with a group that begins as it began
 }
 SOFT = re.compile(r"[ \t]?\r?\n[ \t]*")  # a line break that may stand within a sentence
 UNDERLINE = re.compile(r"(?m)[-=]+[ \t\r]*$")  # of a heading
+RULE = re.compile(r"[ \t>]*([-=*_])(?:[ \t]*\1)*[ \t]*")  # a line across the page, or below a heading
 ROW = re.compile(r"[^\n|]*\|")  # of a table
 HEADING = re.compile(r"[ \t>]*#{1,6}\s")
 LIST_MARK = re.compile(r"\s*(?:#{1,6}|>+|[-*+•–]|\d{1,3}(?P<dot>[.)])|[A-Za-z][)])\s+")
@@ -96,12 +103,14 @@ def parts_of(text, language="", page=False):
     Returns:
         A list of `Part`; sentences have at least one letter, and no white space at their ends.
     """
-    pieces, parts, code = [], [], _language_code(language)
-    for start, end, is_code in _cut_code(text):
+    front = page and FRONT.match(text)
+    begin = front.end() if front else 0
+    pieces, parts, code = [(text[:begin], False)], [], _language_code(language)
+    for start, end, is_code in _cut_code(text, begin):
         if is_code:
             pieces.append((text[start:end], False))
             continue
-        begins = start == 0
+        begins = start == begin
         for gap in LINES.finditer(text, start, end):
             if not (page and _is_soft(text, gap)):
                 pieces += [*_split_line(text[start : gap.start()], code, begins), (gap[0], False)]
@@ -113,9 +122,9 @@ def parts_of(text, language="", page=False):
     return [part for part in parts if part.text]
 
 
-def _cut_code(text):
-    """`(start, end, whether it is code)` of the pieces of a text; code without an end goes on to that of the text."""
-    place = 0
+def _cut_code(text, place):
+    """`(start, end, whether it is code)` of the pieces of a text from a place on; code without an end goes on to that
+    of the text."""
     while begin := CODE.search(text, place):
         kind, end = begin.lastgroup, begin
         if kind != "span":
@@ -133,7 +142,7 @@ def _is_soft(text, gap):
         return False
     before = text[text.rfind("\n", 0, gap.start()) + 1 : gap.start()]
     after = ROW.match(text, gap.end())
-    return not (HEADING.match(before) or before.endswith("\\") or "|" in before or after)
+    return not (HEADING.match(before) or RULE.fullmatch(before) or before.endswith("\\") or "|" in before or after)
 
 
 class Sentences:
@@ -179,8 +188,15 @@ class Sentences:
 
 
 def _unwrap(sentence):
-    """A sentence in one line."""
-    return SOFT.sub(" ", SOFT_WITHOUT_SPACE.sub("", sentence))
+    """A sentence in one line, with the letters that it refers to."""
+    sentence = SOFT.sub(" ", SOFT_WITHOUT_SPACE.sub("", sentence))
+    return REFERENCE.sub(lambda each: html.unescape(each[0]) if _is_letter(each[0]) else each[0], sentence)
+
+
+def _is_letter(markup):
+    """Whether mark-up is a reference to what stands within words or between them, such as &auml; and &nbsp;."""
+    letter = html.unescape(markup) if markup[0] == "&" else ""
+    return letter.isalpha() or letter in ("'", "’", "\u00a0", "\u00ad")
 
 
 def _keep(sentence, answer):
@@ -227,12 +243,25 @@ def _split_line(line, code, begins):
         mark = None  # "3. Oktober" is no place in a list
     if mark:
         yield mark[0], False
-    for place, piece in enumerate(MARKUP.split(line[mark.end() if mark else 0 :])):
-        for sentence in [piece] if place % 2 else _split_sentences(piece, code):
-            inner = "" if place % 2 else sentence.strip()
+    for piece, is_markup in _cut_markup(line[mark.end() if mark else 0 :]):
+        for sentence in [piece] if is_markup else _split_sentences(piece, code):
+            inner = "" if is_markup else sentence.strip()
             start = sentence.index(inner)
             ends = (sentence[:start], False), (sentence[start + len(inner) :], False)
             yield from (ends[0], (inner, any(map(str.isalpha, inner))), ends[1])
+
+
+def _cut_markup(line):
+    """`(piece, whether it is mark-up)` of the pieces of a line; a reference to a letter is none."""
+    text = []
+    for place, piece in enumerate(MARKUP.split(line)):
+        if place % 2 and not _is_letter(piece):
+            yield "".join(text), False
+            yield piece, True
+            text.clear()
+        else:
+            text.append(piece)
+    yield "".join(text), False
 
 
 def _split_sentences(text, code):

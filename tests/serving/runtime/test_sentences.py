@@ -101,6 +101,37 @@ def test_a_sentence_of_a_page_goes_on_over_a_line_break():
     assert Sentences(["我爱\n你。他 a\nb。"], "zh", page=True).sentences == ["我爱你。", "他 a b。"]
 
 
+@pytest.mark.parametrize(
+    "front",
+    ["---\ntitle: Mein Hund\ntags: [a, b]\n\n# kurz\n---\n", '+++\r\ntitle = "Mein Hund"\r\n+++\r\n', "---\n# a\n---"],
+)
+def test_the_settings_before_a_page_stay(front):
+    """What a static site reads of a page was translated, and its first line lost."""
+    text = f"{front}\n# Der Titel\n"
+    assert [part.text for part in parts_of(text, "de", page=True)] == [f"{front}\n# ", "Der Titel", "\n"]
+
+
+def test_a_line_across_a_page_is_no_setting_and_a_border():
+    text = "---\nDer Hund schläft.\n---\nTom\n===\n1) Hier\n* * *\nDort"
+    assert Sentences([text], "de", page=True).sentences == ["Der Hund schläft.", "Tom", "Hier", "Dort"]
+    assert Sentences(["---\ntitle: Hund"], page=True).sentences == ["title: Hund"], "without an end"
+
+
+def test_letters_of_html_belong_to_their_words():
+    text = (
+        "<p>Der Hund l&auml;uft &#252;ber die Stra&szlig;e &amp; l&#x00e4;uft&nbsp;hei&shy;m. C&rsquo;est &lt;&gt;</p>"
+    )
+    cut = Sentences([text], "de")
+    assert cut.sentences == ["Der Hund läuft über die Straße", "läuft\u00a0hei\u00adm.", "C’est"]
+    found = cut.join([Result("S", 0.0, ()) for _ in cut.sentences])[0].text
+    assert found == "<p>S &amp; S S &lt;&gt;</p>"
+
+
+def test_an_attribute_may_hold_the_end_of_a_tag():
+    for tag in ("<p title='a > b'>", '<a on="x => y" href=z>', "<p title=it's>"):
+        assert sentences(f"{tag}Hund</p>") == ["Hund"]
+
+
 def test_a_sentence_of_a_page_without_an_answer_stays():
     cut = Sentences(["One. So\nbad. Two.", "bad"], page=True)
     page, alone = cut.join(louder(cut.sentences))
@@ -131,6 +162,9 @@ def test_nothing_is_lost_of_any_text():
         "```",
         "\n```",
         "http://x",
+        "---\n",
+        "a: b\n",
+        "&auml;",
         "我",
         "\u2028",
         "é",
@@ -178,6 +212,8 @@ def test_nothing_is_lost_of_any_text():
         "a\r\n",
         "> ",
         "a|\n",
+        '<a "',
+        "&auml;",
     ],
 )
 @pytest.mark.parametrize("count", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])
