@@ -90,6 +90,7 @@ def main(args):
     shared.import_modules(args)
     args.run = _find(args.run)
     recipe = _change_reading(recipes.check_run(args.run), args)
+    evaluations.read_scores(args.run)  # beside which others are written; a damaged file is told now
     if args.beam and not isinstance(recipe.search, Search):
         raise ValueError(
             f"the task {recipe.task!r} is scored without a search, which --beam would change. Leave it out."

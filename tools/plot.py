@@ -1,7 +1,6 @@
 """`seqzoo plot`: draws figures of measured runs: scores, scores by length, confused labels, the validation loss."""
 
 import csv
-import json
 from pathlib import Path
 
 from serving.lazy import later
@@ -60,7 +59,7 @@ def draw_by_length(axes, runs):
     """BLEU, or exact match if the target is not a language, against the source length; below, the sentence counts."""
     metrics, counts = set(), set()
     for run in runs:
-        scores = json.loads(_require(run / "scores.json", "seqzoo evaluate").read_text(encoding="utf-8"))
+        scores = evaluations.read_scores(_require(run / "scores.json", "seqzoo evaluate").parent)
         if "by_length" not in scores:
             raise ValueError(f"{run} has no scores by length: expected a run of a model that writes sentences.")
         rows = [row for row in scores["by_length"] if row["sentences"] >= FEWEST]

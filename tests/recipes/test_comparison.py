@@ -112,6 +112,21 @@ def test_what_cannot_be_compared_is_refused(tmp_path, capsys, change, message):
     assert error.startswith("seqzoo compare: ") and message in error and error.count("\n") == 1
 
 
+def test_a_record_without_what_every_one_has_is_damaged(tmp_path):
+    folder = keep(tmp_path / "a", wrong_at(4))
+    evaluations.path(folder, "test").write_text('{"format": 1}')
+    with pytest.raises(ValueError, match=r"test.outputs.json is damaged, or of another version of seqzoo. Make them"):
+        evaluations.read(folder, "test")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "\0"])
+def test_scores_that_are_damaged_are_named(tmp_path, content):
+    assert evaluations.read_scores(tmp_path) == {}
+    (tmp_path / "scores.json").write_text(content)
+    with pytest.raises(ValueError, match="scores.json is damaged: expected scores of `seqzoo evaluate`. Remove it"):
+        evaluations.read_scores(tmp_path)
+
+
 def test_published_models_are_not_evaluated_by_their_names(runs):
     one = evaluations.read(runs[0], "test")
     with pytest.raises(

@@ -89,7 +89,8 @@ def answered(folder, outputs, task="classify", split="test", **more):
     references = [("fire", "water", "air")[number % 3] for number in range(len(outputs))]
     found = scores.classification(outputs, references)
     own = {"format": 1, "task": task, "split": split, "count": len(outputs), "sha256": "1" * 64}
-    own |= {"scores": found, "outputs": outputs, "inputs": outputs, "references": references, "lengths": []}
+    own |= {"scored_by": "classification", "options": {}, "scores": found}
+    own |= {"outputs": outputs, "inputs": outputs, "references": references, "lengths": []}
     folder.mkdir(parents=True)
     (folder / f"{split}.outputs.json").write_text(json.dumps(own | more))
     return str(folder)

@@ -5,6 +5,7 @@ examples than the recipe's own it is `SPLIT.NAME.outputs.json`, whose split is c
 test set: two runs that have the same one answered the same examples.
 """
 
+import contextlib
 import json
 import math
 import re
@@ -19,6 +20,7 @@ from zoo.tasks.parts import corpora
 
 SUFFIX, SCORES = ".outputs.json", "scores.json"
 TEXTS = ("outputs", "inputs", "references")
+WRITTEN = ("task", "split", "count", "sha256", "scored_by", "options", "lengths", "scores")  # whatever the task
 TENTHS = 10  # parts of a running text
 UNUSUAL = re.compile(r"[^\w.-]+")  # characters that a file's name should not have
 
@@ -107,9 +109,19 @@ def finite_scores(scores):
 
 
 def read_scores(directory):
-    """The scores in `scores.json` of a run folder; {} where there is no such file yet."""
-    file = Path(directory, SCORES)
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    """The scores in `scores.json` of a run folder; {} where there is no such file yet.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
+    file, scores = Path(directory, SCORES), None
+    if not file.is_file():
+        return {}
+    with contextlib.suppress(ValueError):
+        scores = json.loads(file.read_text(encoding="utf-8"))
+    if not isinstance(scores, dict):
+        raise ValueError(f"{file} is damaged: expected scores of `seqzoo evaluate`. Remove it, and evaluate again.")
+    return scores
 
 
 def write_scores(directory, scores, name=None):
@@ -209,7 +221,7 @@ def read(directory, split):
         raise ValueError(f"{directory} keeps no answers to the split {split}. {remedy(directory, split)}")
     try:
         result = json.loads(file.read_text(encoding="utf-8"))
-        if result["format"] != 1:
+        if result["format"] != 1 or not all(name in result for name in WRITTEN):
             raise KeyError("format")
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{file} is damaged, or of another version of seqzoo. {remedy(directory, split)}") from error
