@@ -20,13 +20,13 @@ class Batching:
     texts: int = 32
 
     def __post_init__(self):
-        for name, good, expected in (
-            ("the longest wait", 0 <= self.delay <= 1, "between 0 and 1,000 milliseconds"),
-            ("the tokens of a batch", self.tokens >= 1, "at least 1"),
-            ("the texts of a batch", self.texts >= 1, "at least 1"),
+        for name, value, good, expected in (
+            ("the longest wait", 1e3 * self.delay, 0 <= self.delay <= 1, "between 0 and 1,000 milliseconds"),
+            ("the tokens of a batch", self.tokens, self.tokens >= 1, "at least 1"),
+            ("the texts of a batch", self.texts, self.texts >= 1, "at least 1"),
         ):
             if not good:
-                raise ValueError(f"{name} must be {expected}; received {self}.")
+                raise ValueError(f"{name} must be {expected}; received {value:g}.")
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ CASES = [
     ("serve", "run", "It is a training run: export it"),
     ("serve", "", "the following arguments are required: MODEL"),
     ("serve", "echo --http-port 70000", "expected a number from 0 to 65535; received '70000'"),
-    ("serve", "echo --max-delay -1", "the longest wait must be between 0 and 1,000 milliseconds"),
+    ("serve", "echo --max-delay -1", "the longest wait must be between 0 and 1,000 milliseconds; received -1."),
     (
         "serve",
         "echo --proxy x",
