@@ -76,7 +76,7 @@ class Rows:
             first = after
 
     def _make_block(self, batch, number):
-        sides = [batch.column(self.schema.get_field_index(name)).cast("binary").to_pylist() for name in self.columns]
+        sides = [_bytes(batch.column(self.schema.get_field_index(name))) for name in self.columns]
         texts, errors = [], {}
         for place, values in enumerate(zip(*sides, strict=True)):
             if None in values:
@@ -98,9 +98,24 @@ def _explain_errors(path):
         raise ValueError(f"cannot read {path} as a Parquet file: {error}.") from error
 
 
+def _bytes(column):
+    """The values of a column of strings as lists of bytes and None; of categories, each row's."""
+    column = column.dictionary_decode() if types.is_dictionary(column.type) else column
+    return column.cast("binary").to_pylist()
+
+
+def _holds_strings(kind):
+    """Whether a type is one of strings, or of categories that are strings, as pandas and Polars write them."""
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
 def choose_columns(path, schema, columns):
     """The names of the columns that hold the text; see `Rows`."""
-    strings = [each.name for each in schema if types.is_string(each.type) or types.is_large_string(each.type)]
+    strings = [each.name for each in schema if _holds_strings(each.type)]
+    if not strings:
+        have = ", ".join(f"{each.name!r} ({each.type})" for each in schema) or "none"
+        raise ValueError(f"{path} has no column of strings; its columns are: {have}. Write the text as strings.")
     if not columns:
         columns = ["text"] if "text" in strings else strings
         if len(columns) != 1:

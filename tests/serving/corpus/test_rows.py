@@ -117,6 +117,26 @@ def test_the_column_of_the_text(tmp_path):
         ParquetForm(both.schema, {"a": (str, None)})
 
 
+def test_categories_are_strings(tmp_path):
+    """As pandas and Polars write a column of them; each part of the file has a table of its own."""
+    plain = pyarrow.array(["a", "b", None, "a", "c", "d"] * 3)
+    table = pyarrow.table({"text": plain.dictionary_encode(), "plain": plain, "kind": plain.dictionary_encode()})
+    parquet.write_table(table, tmp_path / "in.parquet", row_group_size=5)
+    found, expected = (
+        [text for block in Rows(tmp_path / "in.parquet", columns=[name]).blocks() for text in block.texts]
+        for name in ("text", "plain")
+    )
+    assert found == expected and found[:3] == ["a", "b", ""] and len(found) == len(plain)
+    run(tmp_path / "in.parquet", tmp_path / "out.parquet")
+    assert parquet.read_table(tmp_path / "out.parquet")["kind"].to_pylist() == plain.to_pylist()
+
+
+def test_a_file_without_strings_says_what_it_has(tmp_path):
+    parquet.write_table(pyarrow.table({"a": [1], "text": [b"x"]}), tmp_path / "in.parquet")
+    with pytest.raises(ValueError, match=r"no column of strings; its columns are: 'a' \(int64\), 'text' \(binary\)"):
+        Rows(tmp_path / "in.parquet")
+
+
 def test_columns_of_one_name_are_refused(tmp_path):
     table = pyarrow.table([pyarrow.array(["a"])] * 3, names=["text", "text", "note"])
     parquet.write_table(table, tmp_path / "in.parquet")
