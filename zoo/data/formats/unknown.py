@@ -47,8 +47,7 @@ def mended_labels(known: Iterable[str], labels: Iterable[str]) -> dict[str, tupl
     """
     known, mended = sorted(set(known)), {}
     for label in sorted(set(labels) - set(known)):
-        for cause in MENDED:
-            form = _FORMS[cause]
+        for cause, form in MENDED.items():
             same = [] if form(label) in (None, "") else [other for other in known if form(other) == form(label)]
             if len(same) == 1:
                 mended[label] = same[0], cause
@@ -162,21 +161,15 @@ def _kind(label):
     return match[1] if match else label
 
 
-MENDED = (  # how a label and a known one may differ that are the same all the same
-    "the same number",
-    "which differs by a mark that nobody sees",
-    "which differs by spaces, _ or -",
-    "which differs by capitals",
-    "which differs by the width or form of its letters",
-    "which differs by quotation marks",
-)
-_FORMS: dict[str, Callable] = {  # how two labels differ that have one form, the likelier first
+MENDED: dict[str, Callable] = {  # how a label and a known one may differ that are the same all the same -> their form
     "the same number": _number,
     "which differs by a mark that nobody sees": _visible,
     "which differs by spaces, _ or -": _spaced,
     "which differs by capitals": str.casefold,
     "which differs by the width or form of its letters": _width,
     "which differs by quotation marks": _unquoted,
+}
+_FORMS = MENDED | {  # how two labels differ that have one form, the likelier first
     "which differs by spaces, capitals or marks": _plain,
     "another word for yes or no": _truth,
     "the same kind in another scheme of tags": _kind,
