@@ -4,9 +4,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from zoo.data.corpora import SPLITS, read_lines
+from zoo.data.corpora import SPLITS, compressed, first_file, read_lines
 from zoo.data.formats.base import place
-from zoo.data.formats.opening import COMPRESSED
 
 FOLDERS = ("en-valid-10k", "en-valid", "")  # 9,000 training questions; 900, and the test; the files themselves
 TASKS = 20
@@ -67,11 +66,9 @@ def find(directory: str | os.PathLike, split: str, task: int | Sequence[int]) ->
 
 
 def _file(directory, split, task):
-    names = [f"qa{task}_{name}.txt{suffix}" for name in SPLITS.get(split, (split,)) for suffix in COMPRESSED]
+    names = compressed(f"qa{task}_{name}.txt" for name in SPLITS.get(split, (split,)))
     for folder in FOLDERS:
-        for name in names:
-            path = Path(directory) / folder / name
-            if path.is_file():
-                return path
+        if path := first_file(Path(directory) / folder, names):
+            return path
     folders = ", ".join(folder or "itself" for folder in FOLDERS)
     raise ValueError(f"No {split} split of task {task} in {directory}: looked for {', '.join(names)} in {folders}.")

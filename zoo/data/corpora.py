@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from zoo.core.wording import quantity
@@ -15,7 +16,7 @@ SPLITS = {  # names under which corpora store each split, tried in this order
     "test": ("test", "test_2016_flickr"),
 }
 _LEAF = re.compile(r"([^ ()]+)\)")
-_WHOLE = tuple(f"input.txt{suffix}" for suffix in COMPRESSED)  # a running text that is not cut yet
+_WHOLE = "input.txt"  # a running text that is not cut yet
 _SENTIMENTS = {
     2: {"0": "negative", "1": "negative", "3": "positive", "4": "positive"},  # 2 is neutral, and left out
     5: {"0": "very-negative", "1": "negative", "2": "neutral", "3": "positive", "4": "very-positive"},
@@ -156,7 +157,7 @@ def running_text(directory: str | os.PathLike, split: str) -> str:
     """
     path = find_text(directory, split)
     text = "\n".join(read_lines(path)) + "\n"
-    if path.name not in _WHOLE:
+    if not path.name.startswith(_WHOLE):
         return text
     end = int(0.9 * len(text))
     return text[:end] if split == "train" else text[end:]
@@ -165,20 +166,29 @@ def running_text(directory: str | os.PathLike, split: str) -> str:
 def find_text(directory: str | os.PathLike, split: str) -> Path:
     """The file that holds a split, alone or with others; see `running_text`."""
     _check_split(split)
-    whole = [path for path in (Path(directory) / name for name in _WHOLE) if path.is_file()]
+    whole = first_file(directory, compressed([_WHOLE]))
     if whole and split == "test":
-        raise ValueError(f"{whole[0]} is cut into the splits train and valid; received {split!r}.")
-    return whole[0] if whole else find(directory, split, ".txt")
+        raise ValueError(f"{whole} is cut into the splits train and valid; received {split!r}.")
+    return whole or find(directory, split, ".txt")
 
 
 def find(directory: str | os.PathLike, split: str, suffix: str) -> Path:
     """The file of a split, `NAME SUFFIX`, plain or compressed, under any of the names of the split."""
-    names = SPLITS.get(split, (split,))
-    candidates = [Path(directory) / f"{name}{suffix}{ending}" for name in names for ending in COMPRESSED]
-    path = next((path for path in candidates if path.is_file()), None)
+    names = compressed(f"{name}{suffix}" for name in SPLITS.get(split, (split,)))
+    path = first_file(directory, names)
     if path is None:
-        raise ValueError(f"No {split} split in {directory}: looked for {', '.join(path.name for path in candidates)}.")
+        raise ValueError(f"No {split} split in {directory}: looked for {', '.join(names)}.")
     return path
+
+
+def compressed(names: Iterable[str]) -> list[str]:
+    """The names of files, each plain and with .gz and .xz behind it."""
+    return [f"{name}{ending}" for name in names for ending in COMPRESSED]
+
+
+def first_file(directory: str | os.PathLike, names: Iterable[str]) -> Path | None:
+    """The first of these files that a directory has."""
+    return next((path for name in names if (path := Path(directory, name)).is_file()), None)
 
 
 def _check_split(split):
@@ -228,7 +238,7 @@ def find_parallel(
     directory = Path(directory)
     names = SPLITS.get(split, (split,))
     for name in names:
-        pair = [_existing(directory, name, each) for each in (source_language, target_language)]
+        pair = [first_file(directory, compressed([f"{name}.{each}"])) for each in (source_language, target_language)]
         if all(pair):
             return tuple(pair)
     wanted = ", ".join(f"{name}.{{{source_language},{target_language}}}[.gz|.xz]" for name in names)
@@ -238,8 +248,3 @@ def find_parallel(
         f"No {split} split for {source_language} to {target_language} in {directory}: "
         f"looked for {wanted}; found {found}."
     )
-
-
-def _existing(directory: Path, name: str, language: str) -> Path | None:
-    candidates = (directory / f"{name}.{language}{suffix}" for suffix in COMPRESSED)
-    return next((path for path in candidates if path.is_file()), None)
