@@ -16,7 +16,7 @@ from zoo.data.formats.base import Format, Layout, Problems, Request, quote
 from zoo.data.formats.columns import Found, find_columns, list_columns, one_word_a_row, plain
 from zoo.data.formats.names import by_names, normal
 from zoo.data.formats.opening import first_lines, inner_suffix, lines_of
-from zoo.data.formats.verdicts import is_left_out, note, verdict_column
+from zoo.data.formats.verdicts import is_left_out, verdict_column
 
 _LOOKED_AT = 200  # lines
 _MANY_WORDS = 20  # rows with one word each, which are no sentences
@@ -120,8 +120,7 @@ def _rows(path, request: Request, layout: Layout, problems: Problems) -> Iterato
         if len(fields) != width:
             problems.add(path, line, _wrong_width(fields, width, delimiter))
             continue
-        if verdict and is_left_out(record := {verdict: fields[judged]}, verdict):
-            problems.leave_out(note(record, verdict), path, line)
+        if verdict and is_left_out({verdict: fields[judged]}, verdict, problems, path, line):
             continue
         yield line, tuple(fields[place] for place in places)
 

@@ -13,7 +13,7 @@ from zoo.core.wording import quantity
 from zoo.data.formats.base import Format, Layout, quote
 from zoo.data.formats.jsonl import keyed_layout, value_of
 from zoo.data.formats.opening import inner_suffix
-from zoo.data.formats.verdicts import is_left_out, note, verdict_column
+from zoo.data.formats.verdicts import is_left_out, verdict_column
 
 parquet = later("pyarrow.parquet")  # which comes with datasets
 
@@ -45,8 +45,7 @@ class HuggingFace(Format):
         rows, keys, verdict = (layout.details[key] for key in ("rows", "keys", "verdict"))
         names = {key: _class_names(rows.features, key) for key in keys}
         for number, row in enumerate(rows, 1):
-            if is_left_out(row, verdict):
-                problems.leave_out(note(row, verdict), files[0], number)
+            if is_left_out(row, verdict, problems, files[0], number):
                 continue
             values = [value_of(row, key) for key in keys]
             unlabelled = [key for key, value in zip(keys, values, strict=True) if names[key] and _lacks_one(value)]

@@ -13,7 +13,7 @@ from zoo.data.formats.base import Format, Layout, Problems, join_some, quote, sa
 from zoo.data.formats.columns import find_columns, missing_column
 from zoo.data.formats.names import by_names
 from zoo.data.formats.opening import first_lines, lines_of
-from zoo.data.formats.verdicts import is_left_out, note, record_of, verdict_column
+from zoo.data.formats.verdicts import is_left_out, record_of, verdict_column
 
 _LOOKED_AT = 100
 _ABSENT = object()
@@ -101,8 +101,7 @@ class Jsonl(Format):
     def rows(self, files, request, layout, problems):
         path, keys, verdict = files[0], layout.details["keys"], layout.details["verdict"]
         for line, record in objects(path, lines_of(path, request), problems):
-            if is_left_out(record, verdict):
-                problems.leave_out(note(record, verdict), path, line)
+            if is_left_out(record, verdict, problems, path, line):
                 continue
             values = tuple(value_of(record, key) for key in keys)
             if _ABSENT in values:

@@ -13,7 +13,7 @@ from zoo.data.formats.base import Format, Layout, Problems, Wrong, quote
 from zoo.data.formats.columns import missing_column
 from zoo.data.formats.jsonl import decode_lines
 from zoo.data.formats.opening import first_lines, lines_of
-from zoo.data.formats.verdicts import is_left_out, note, verdict_column
+from zoo.data.formats.verdicts import is_left_out, verdict_column
 from zoo.text.words import find_words
 
 _LOOKED_AT = 100
@@ -64,8 +64,7 @@ class Spans(Format):
         keys, verdict = layout.details["keys"], layout.details["verdict"]
         for line, value in decode_lines(files[0], lines_of(files[0], request), problems):
             record = _record(value)
-            if record and is_left_out(record, verdict):
-                problems.leave_out(note(record, verdict), files[0], line)
+            if record and is_left_out(record, verdict, problems, files[0], line):
                 continue
             try:
                 if record is None:

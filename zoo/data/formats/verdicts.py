@@ -5,7 +5,7 @@ Prodigy writes `answer` (accept, reject, ignore; only what is accepted is one), 
 these words or nothing, and where it was not taken for the text or the label.
 """
 
-from zoo.data.formats.base import Request
+from zoo.data.formats.base import Problems, Request
 
 _FLAG = ({"false", "0"}, {"true", "1"})
 _SAID = {  # column -> (what is said of examples, what of others)
@@ -44,18 +44,16 @@ def record_of(value):
     return record | ({"label": labels} if labels else {"spans": [each for each in values if "labels" in each]})
 
 
-def is_left_out(record: dict, column: str | None) -> bool:
-    """Whether the annotator rejected this example, or passed it over."""
+def is_left_out(record: dict, column: str | None, problems: Problems, path: str, line: int) -> bool:
+    """Whether the annotator rejected this example, or passed it over, which is counted."""
     if column is None:
         return False
     kept, left_out = _SAID[column]
     word = _word(record.get(column))
-    return word in left_out or column == "answer" and word not in kept
-
-
-def note(record: dict, column: str) -> str:
-    """What is counted of an example that is left out."""
-    return f"examples with {column} = {_word(record.get(column))[:20]}, left out"
+    if not (word in left_out or column == "answer" and word not in kept):
+        return False
+    problems.leave_out(f"examples with {column} = {word[:20]}, left out", path, line)
+    return True
 
 
 def _word(value):
