@@ -63,10 +63,7 @@ class LabelledBatches(_Sentences):
 
     def assemble(self, examples, shape, step):
         _, token_ids, lengths = self._read(examples, shape, step)
-        labels, weights = np.zeros(self.batch_size, self._labels.dtype), np.zeros(self.batch_size, "float32")
-        labels[: len(examples)] = self._labels[list(examples)]
-        weights[: len(examples)] = 1.0
-        return {"token_ids": token_ids, "lengths": lengths, "labels": labels, "weights": weights}
+        return {"token_ids": token_ids, "lengths": lengths, **_filled(self._labels[list(examples)], self.batch_size)}
 
 
 class TaggedBatches(_Sentences):
@@ -125,10 +122,7 @@ class PairBatches(Bucketed):
         for name, side, length in zip(("first", "second"), self._sides, shape, strict=True):
             ids, lengths = pad([side[example] for example in examples] + fill, length)
             batch |= {f"{name}_ids": ids, f"{name}_lengths": lengths}
-        labels, weights = np.zeros(self.batch_size, self._labels.dtype), np.zeros(self.batch_size, "float32")
-        labels[: len(examples)] = self._labels[list(examples)]
-        weights[: len(examples)] = 1.0
-        return batch | {"labels": labels, "weights": weights}
+        return batch | _filled(self._labels[list(examples)], self.batch_size)
 
 
 class PartnerBatches(PairBatches):
@@ -156,6 +150,13 @@ def _numbers(labels):
     """Ids of labels as int32, and numbers, of which one has a fraction, as float32."""
     labels = np.asarray(labels)
     return labels.astype("float32" if labels.dtype.kind == "f" else "int32")
+
+
+def _filled(labels, batch_size):
+    """`labels` and `weights` of a batch: 0 behind those that there are."""
+    whole, weights = np.zeros(batch_size, labels.dtype), np.zeros(batch_size, "float32")
+    whole[: len(labels)], weights[: len(labels)] = labels, 1.0
+    return {"labels": whole, "weights": weights}
 
 
 def first_pieces(sentence: Sentence) -> np.ndarray:
