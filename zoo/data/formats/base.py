@@ -72,6 +72,10 @@ class Request:
     def roles(self):
         return ROLES[self.kind]
 
+    def ordered(self, roles: Iterable[str]) -> list[str]:
+        """Those of the roles that the kind has, in its order, and behind them the others."""
+        return [*(role for role in self.roles if role in roles), *(role for role in roles if role not in self.roles)]
+
     def own_encoding(self, path) -> str | None:
         """The encoding that was named for this file alone."""
         path = PurePath(str(path))

@@ -195,9 +195,8 @@ def _numbers_below(cells, rest):
 
 def _labels_below(cells, rest):
     """A column of few values that come again and again, under a word that is none of them."""
-    if any(_is_of_labels(cells, rest, at) for at in range(len(cells))):
-        return all(len(each.split()) <= 2 for each in cells)
-    return False
+    are_short = all(len(each.split()) <= 2 for each in cells)
+    return are_short and any(_is_of_labels(cells, rest, at) for at in range(len(cells)))
 
 
 def _is_of_labels(cells, rest, at):

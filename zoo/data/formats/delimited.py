@@ -63,7 +63,9 @@ class Csv(Format):
         """Whether a quote inside a field is doubled, or stands behind a backslash in the whole file."""
         if "backslashes" in request.rules_off or not any(r"\"" in line for _, line in _lines(path, request)):
             return True
-        return True if _is_even(path, request, delimiter, True) else _by_backslash(path, request, delimiter)
+        if _is_even(path, request, delimiter, True) or not _is_even(path, request, delimiter, BACKSLASH):
+            return True  # where neither reads the whole file, what is wrong is told
+        return BACKSLASH
 
 
 class Tsv(Csv):
@@ -92,15 +94,10 @@ def _is_even(path, request, delimiter, quoted):
         return False
 
 
-def _by_backslash(path, request, delimiter):
-    """How quotes are marked: behind a backslash, if the whole file can be read so; else doubled, which is told."""
-    return BACKSLASH if _is_even(path, request, delimiter, BACKSLASH) else True
-
-
 def _rows(path, request: Request, layout: Layout, problems: Problems) -> Iterator[tuple[int, tuple]]:
     at, width = layout.details["at"], layout.details["width"]
     delimiter, header = layout.details["delimiter"], layout.details["header"]
-    places = [at[role] for role in (*request.roles, *(role for role in at if role not in request.roles))]
+    places = [at[role] for role in request.ordered(at)]
     verdict, judged = layout.details["verdict"] or (None, 0)
     names = None
     records = _records(path, _lines(path, request), delimiter, layout.details["quoted"])
@@ -246,8 +243,7 @@ def _regular(rows):
 def _layout(rows, found: Found, request, delimiter, quoted):
     first, *others = [[plain(name) for name in rows[0]], *rows[1:]]
     named = found.header and [name if first.count(name) == 1 else "" for name in first]  # two of a name have numbers
-    order = [*(role for role in request.roles if role in found.at), *found.at]
-    columns = {role: (named and named[found.at[role]]) or found.at[role] + 1 for role in dict.fromkeys(order)}
+    columns = {role: (named and named[found.at[role]]) or found.at[role] + 1 for role in request.ordered(found.at)}
     why = f"fields between {_NAMES.get(delimiter, repr(delimiter))}; {found.why}"
     if quoted == BACKSLASH:
         why += "; a quote inside a field stands behind a backslash"

@@ -103,10 +103,8 @@ def whole(path: Path, request) -> str:
 
 
 def _texts(root):
-    inner = (path for path in sorted(root.rglob("*"), key=lambda path: path.relative_to(root).as_posix()))
-    return [
-        path for path in inner if path.is_file() and not any(part[0] == "." for part in path.relative_to(root).parts)
-    ]
+    names = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
+    return [names[name] for name in sorted(names) if not any(part[0] == "." for part in name.split("/"))]
 
 
 def _visible(folder):

@@ -52,7 +52,7 @@ class JsonRows(Format):
 
     def rows(self, files, request, layout, problems):
         at, width = layout.details["at"], layout.details["width"]
-        places = [at[role] for role in (*request.roles, *(role for role in at if role not in request.roles))]
+        places = [at[role] for role in request.ordered(at)]
         for number, (line, value) in enumerate(decode_lines(files[0], lines_of(files[0], request), problems)):
             if layout.details["header"] and not number:
                 continue
@@ -140,9 +140,7 @@ def keyed_layout(path: str, line: int, record: dict, request) -> Layout:
             f"{join_some([f'{name} ({quote(value, 30)})' for name, value in inner.items()])}. Say it by name: "
             f"{say_columns(dict.fromkeys(missing, ...))}.{_WITHIN if is_whole else ''}"
         )
-    columns = {
-        role: names[places[role]] for role in (*request.roles, *(role for role in places if role not in request.roles))
-    }
+    columns = {role: names[places[role]] for role in request.ordered(places)}
     why = (
         f"the columns were given: {columns}"
         if request.columns
