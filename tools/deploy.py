@@ -1,5 +1,7 @@
 """`seqzoo deploy`: what the operator of a server needs, and the labels that say which version is asked."""
 
+from dataclasses import fields
+
 from serving.deploy.options import TARGETS, Options
 from serving.lazy import later
 
@@ -58,7 +60,7 @@ def add_arguments(parser):
 
 
 def main(args):
-    options = {name: getattr(args, name) for name in Options.names() if getattr(args, name) is not None}
+    options = {each.name: value for each in fields(Options) if (value := getattr(args, each.name)) is not None}
     if args.target:
         Options(**options)  # refuses a wrong value before anything is read
     change = ("canary", args.canary) if args.canary else ("promote",) if args.promote else None

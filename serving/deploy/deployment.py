@@ -8,16 +8,12 @@ from pathlib import Path
 
 from serving.deploy import files, warmup
 from serving.deploy.labels import Labels
-from serving.deploy.options import Options
+from serving.deploy.options import TARGETS, Options
 from serving.deploy.served import Model, find_served
 from serving.export.partial import explain_full_disk, lock
 from serving.runtime.errors import DamagedError
 
 FILE = "deployment.json"
-ROOMS = {  # where each target is made; imported when it is asked for
-    "tf-serving": "serving.deploy.tf_serving",
-    "kserve": "serving.deploy.kserve",
-}
 
 
 def deploy(paths, out, change=None, log=lambda line: None, **options):
@@ -46,7 +42,7 @@ def deploy(paths, out, change=None, log=lambda line: None, **options):
         with lock(out, wait=True):
             before = read_plan(out)
             plan = _next_plan(before, models, change, options)
-            room = importlib.import_module(ROOMS[plan.options.target])
+            room = importlib.import_module(f"serving.deploy.{plan.options.target.replace('-', '_')}")
             contents = room.render(plan)
             if plan.options.target == "tf-serving":
                 warmup.write_warmup(plan, log)
@@ -80,7 +76,7 @@ def _check(before, change, options):
     if before is None and change and change[0] != "canary":
         raise ValueError(f"--{change[0]}: nothing is deployed in this folder yet. Deploy a version first.")
     if before is None and target is None:
-        raise ValueError(f"--target is needed at the first deployment to a folder: one of {', '.join(ROOMS)}.")
+        raise ValueError(f"--target is needed at the first deployment to a folder: one of {', '.join(TARGETS)}.")
     if before and target not in (None, before.options.target):
         raise ValueError(
             f"--target {target}: this folder has a deployment for {before.options.target}. Choose another --out."
@@ -92,10 +88,9 @@ def _next_plan(before, models, change, options):
     if before is None:
         plan = Plan(Options(**options), {})
     else:
-        settings = {name: getattr(before.options, name) for name in Options.names()}
-        plan = Plan(Options(**settings | options), before.models)
-    if change and len({model.name for model, _ in models} or plan.models) != 1:
-        names = sorted({model.name for model, _ in models} or plan.models)
+        plan = Plan(replace(before.options, **options), before.models)
+    names = sorted({model.name for model, _ in models} or plan.models)
+    if change and len(names) != 1:
         raise ValueError(f"--{change[0]} changes the labels of one model: name it. Here are {', '.join(names)}.")
     if not models and not plan.models:
         raise ValueError("Nothing to deploy: name an artefact, such as artefacts/NAME.")
@@ -108,7 +103,8 @@ def _next_plan(before, models, change, options):
                 f"{model.name} is deployed from {other.home}; received {model.home}. Deploy it to another --out, or "
                 f"copy the version to {other.home}."
             )
-        plan = plan.with_model(model.name, model, _labels(model, labels, version, change))
+        named = plan.models | {model.name: (model, _labels(model, labels, version, change))}
+        plan = Plan(plan.options, dict(sorted(named.items())))
     return plan
 
 
@@ -150,10 +146,6 @@ class Plan:
         for model, labels in self.models.values():
             for version in labels.versions:
                 yield model, version, model.manifest(version)
-
-    def with_model(self, name, model, labels):
-        """The plan with a model, or with other labels for it."""
-        return replace(self, models=dict(sorted((self.models | {name: (model, labels)}).items())))
 
     def text(self):
         """The content of `deployment.json`."""

@@ -6,9 +6,9 @@ from pathlib import Path
 from zoo.core.storage import write_atomically
 
 
-def heading(mark, more=""):
+def heading(more=""):
     """The first line of a file that is written again by every deployment."""
-    return f"{mark} Written by `seqzoo deploy`, which writes it anew; change its options instead.{more}\n"
+    return f"# Written by `seqzoo deploy`, which writes it anew; change its options instead.{more}\n"
 
 
 def write(path, content):

@@ -40,7 +40,7 @@ def render(plan):
             raise ValueError(f"{name}: another model is called {cluster_name(name)!r} in a cluster, too. Rename one.")
         version = labels.canary or labels.stable
         service = inference_service(name, labels, manifests[name, version], plan.options)
-        files[file] = heading("#", f" {labels}.") + yaml.safe_dump(service, sort_keys=False, width=120)
+        files[file] = heading(f" {labels}.") + yaml.safe_dump(service, sort_keys=False, width=120)
     return files
 
 
@@ -144,7 +144,7 @@ def megabytes(manifests):
 def image():
     """`{file: content}` of what an image is built from: its recipe, and the wheel of this seqzoo beside it."""
     name, content = build_wheel()
-    return {"Dockerfile": heading("#") + dockerfile(name), name: content}
+    return {"Dockerfile": heading() + dockerfile(name), name: content}
 
 
 def dockerfile(wheel):

@@ -1,13 +1,12 @@
 """What an operator may choose of a deployment; every choice is remembered in its folder."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from importlib import metadata
 
-TARGETS = {  # what each of them writes
+TARGETS = {  # what each of them writes; the module of this room that has its name makes it
     "tf-serving": "configuration of TensorFlow Serving, and warm-up requests beside the models",
     "kserve": "an InferenceService of KServe for each model, which answers texts",
 }
-ANSWERS_TEXT = ("kserve",)  # those that run `seqzoo serve`, which waits a second at most
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Options:
         for name, least, most in (("max_batch", 1, 4096), ("threads", 1, 1024), ("canary_percent", 1, 100)):
             if not least <= getattr(self, name) <= most:
                 raise ValueError(_describe_wrong(name, f"from {least} to {most}", getattr(self, name)))
-        longest = 1_000 if self.target in ANSWERS_TEXT else 10_000
+        longest = 1_000 if self.target == "kserve" else 10_000  # `seqzoo serve` waits a second at most
         if not 0 <= self.batch_delay_ms <= longest:
             raise ValueError(_describe_wrong("batch_delay_ms", f"from 0 to {longest:,}", self.batch_delay_ms))
         scheme, _, place = self.storage.partition("://")
@@ -59,10 +58,6 @@ class Options:
         """The sizes to which a batch is filled up: powers of two, and the largest."""
         sizes = [2**power for power in range(self.max_batch.bit_length()) if 2**power < self.max_batch]
         return [*sizes, self.max_batch]
-
-    @classmethod
-    def names(cls):
-        return [each.name for each in fields(cls)]
 
 
 def _describe_wrong(name, expected, received):

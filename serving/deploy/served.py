@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from serving.runtime.artefact import Artefact, check_files, has_saved_model, resolve
+from serving.runtime.artefact import Artefact, check_files, resolve
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,3 @@ def find_served(path):
         )
     version = manifest["version"] if Path(path).resolve() == folder else None
     return Model(manifest["name"], folder.parent), version
-
-
-def check_saved_model(folder, manifest):
-    """Refuse a version that TensorFlow Serving cannot load.
-
-    Raises:
-        ValueError: it has no SavedModel.
-    """
-    if not has_saved_model(manifest):
-        raise ValueError(
-            f"TensorFlow Serving cannot load {folder}: it has no SavedModel. "
-            f"`seqzoo export {folder} --out DIR` makes it."
-        )

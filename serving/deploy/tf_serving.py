@@ -5,7 +5,7 @@ TensorFlow Serving, version 2.20. It reads `models.config` again while it runs.
 """
 
 from serving.deploy.files import heading
-from serving.deploy.served import check_saved_model
+from serving.runtime.artefact import has_saved_model
 
 MODELS, BATCHING, MONITORING, START = "models.config", "batching.config", "monitoring.config", "start.sh"
 OF_MODEL = "batching_params.pbtxt"  # in a version folder: read with --enable_per_model_batching_parameters
@@ -20,12 +20,17 @@ def render(plan):
         ValueError: a version has no SavedModel.
     """
     for model, version, manifest in plan.check_versions():
-        check_saved_model(model.folder(version), manifest)
+        if not has_saved_model(manifest):
+            folder = model.folder(version)
+            raise ValueError(
+                f"TensorFlow Serving cannot load {folder}: it has no SavedModel. "
+                f"`seqzoo export {folder} --out DIR` makes it."
+            )
     return {
-        MODELS: heading("#") + models_config(plan, plan.options.models),
-        BATCHING: heading("#") + batching(plan.options),
-        MONITORING: heading("#") + prototext({"prometheus_config": {"enable": True, "path": METRICS}}),
-        START: "#!/bin/sh\n" + heading("#") + start(),
+        MODELS: heading() + models_config(plan, plan.options.models),
+        BATCHING: heading() + batching(plan.options),
+        MONITORING: heading() + prototext({"prometheus_config": {"enable": True, "path": METRICS}}),
+        START: "#!/bin/sh\n" + heading() + start(),
     }
 
 
@@ -94,15 +99,11 @@ def prototext(message, indent=0):
     """The text of a message.
 
     Args:
-        message: `{field: value}`. A value is a dict (a message), a list (a repeated field), a `Word` (an enum), a
-            string, a bool or a number.
+        message: `{field: value}`. A value is a dict (a message), a list (a repeated field), a string, a bool or a
+            number.
         indent: the number of spaces before each line.
     """
     return "".join(_field(name, value, indent) for name, value in message.items())
-
-
-class Word(str):
-    """The name of a value of an enum, which has no quotes."""
 
 
 def _field(name, value, indent):
@@ -113,7 +114,7 @@ def _field(name, value, indent):
         return f"{space}{name} {{\n{prototext(value, indent + 2)}{space}}}\n"
     if isinstance(value, bool):
         value = "true" if value else "false"
-    elif isinstance(value, str) and not isinstance(value, Word):
+    elif isinstance(value, str):
         escaped = "".join(  # every byte that is not printable ASCII as an octal escape
             {'"': '\\"', "\\": "\\\\"}.get(chr(byte)) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}")
             for byte in value.encode()

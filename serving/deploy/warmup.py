@@ -13,7 +13,7 @@ import numpy as np
 from serving.deploy import files
 from serving.deploy.tf_serving import OF_MODEL, batching
 from serving.lazy import later
-from serving.runtime.artefact import SAVED_MODEL, damaged_error, has_saved_model
+from serving.runtime.artefact import SAVED_MODEL, damaged_error
 
 message = later("google.protobuf.message")
 tensorflow = later("tensorflow")
@@ -35,10 +35,8 @@ def write_warmup(plan, log=lambda line: None):
         plan: the `Plan`.
         log: a function that is called with a line about each file.
     """
-    parameters = files.heading("#") + batching(plan.options, threads=False)
+    parameters = files.heading() + batching(plan.options, threads=False)
     for model, version, manifest in plan.check_versions():
-        if not has_saved_model(manifest):
-            continue
         path, batches = model.folder(version) / FILE, model.folder(version) / OF_MODEL
         if not (
             path.is_file() and batches.is_file() and _sizes(batches.read_text("utf-8", "replace")) == _sizes(parameters)
