@@ -4,13 +4,14 @@ import contextlib
 import importlib
 import json
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from serving.deploy import files, warmup
 from serving.deploy.labels import Labels
 from serving.deploy.options import TARGETS, Options
-from serving.deploy.served import Model, find_served
 from serving.export.partial import explain_full_disk, lock
+from serving.runtime.artefact import Artefact, check_files, resolve
 from serving.runtime.errors import DamagedError
 
 FILE = "deployment.json"
@@ -127,6 +128,59 @@ def _labels(model, labels, version, change):
     if labels is None:
         raise ValueError(f"--{verb}: {model.name} is not deployed in this folder yet. Deploy a version first.")
     return labels.promote() if verb == "promote" else labels.roll_back()
+
+
+@dataclass(frozen=True)
+class Model:
+    """A folder of versions.
+
+    Args:
+        name: as the manifests of the versions have it.
+        home: the folder of its versions, a base path of TensorFlow Serving.
+    """
+
+    name: str
+    home: Path
+
+    def folder(self, version):
+        return self.home / str(version)
+
+    @cached_property
+    def versions(self):
+        """The numbers of the versions that are there, in order."""
+        names = (path.parent.name for path in self.home.glob("*/manifest.json"))
+        return sorted(int(name) for name in names if name.isdecimal() and name.isascii())
+
+    def manifest(self, version):
+        """The manifest of a version, after a check of every file of it.
+
+        Raises:
+            ValueError: there is no such version.
+            DamagedError: a file has other bytes than the manifest records.
+        """
+        if version not in self.versions:
+            versions = ", ".join(map(str, self.versions)) or "none"
+            raise ValueError(f"{self.name} has no version {version} in {self.home}: there are {versions}.")
+        manifest = Artefact(self.folder(version)).manifest
+        check_files(self.folder(version), manifest)
+        return manifest
+
+
+def find_served(path):
+    """`(Model, version)` of an artefact; of a folder of versions, or of one with a single model, the version is None.
+
+    Raises:
+        ValueError: there is no artefact, or its folder has another name than its version, which servers go by.
+    """
+    folder = resolve(path).resolve()
+    manifest = Artefact(folder).manifest
+    if folder.name != str(manifest["version"]):
+        raise ValueError(
+            f"{folder} cannot be deployed: its manifest says that it is version {manifest['version']}, so its folder "
+            f"must have this name, and not {folder.name!r}. Rename it, or copy it to a folder of this name."
+        )
+    version = manifest["version"] if Path(path).resolve() == folder else None
+    return Model(manifest["name"], folder.parent), version
 
 
 @dataclass(frozen=True)
