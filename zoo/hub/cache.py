@@ -23,8 +23,8 @@ import platformdirs
 
 from zoo.core.storage import rename
 from zoo.hub.errors import HubError
+from zoo.hub.folder import open_regular
 from zoo.hub.index import FORMAT, check_index
-from zoo.hub.regular import open_regular
 
 log = logging.getLogger("seqzoo.hub")
 BLOCK = 1 << 16

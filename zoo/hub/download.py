@@ -5,9 +5,9 @@ goes on where it was (Range, with If-Range where the server names a validator). 
 the disk (fsync) and renamed; one with other bytes is removed.
 """
 
-import contextlib
 import hashlib
 import logging
+import sys
 import time
 
 from zoo.hub import cache
@@ -18,6 +18,7 @@ ATTEMPTS = 5  # that bring nothing, one after the other, before the download is 
 MOST_ATTEMPTS = 500  # in all
 RESTARTS = 2  # from the beginning, where the pieces of several answers do not fit together
 WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds before the second attempt, doubled before each further one, and their maximum
+WIDTH, PAUSE = 24, 0.1  # of the bar of progress, in characters, and seconds between two drawings of it
 
 
 def retry(action, attempts=None):
@@ -135,8 +136,7 @@ class Download:
         return received
 
     def _clear(self):
-        with contextlib.suppress(FileNotFoundError):
-            self.partial.unlink()
+        self.partial.unlink(missing_ok=True)
         self.origin.unlink(missing_ok=True)
         self.report(0)
 
@@ -151,3 +151,45 @@ class Download:
             f"{self.digest}, received {self.sha256}. They were removed and nothing was used. Tell the hub's owner; "
             "`seqzoo hub validate` checks a hub in a folder."
         )
+
+
+class Progress:
+    """How much of some files has arrived: a bar in plain text on standard error where that is a terminal.
+
+    Args:
+        title: what is downloaded.
+        total: bytes of all files.
+        callback: called as `callback(bytes that are there, total)`; None draws a bar if standard error is a terminal,
+            and False shows nothing.
+    """
+
+    def __init__(self, title, total, callback=None):
+        self.title, self.total = title, total
+        self.draws = callback is None and sys.stderr is not None and sys.stderr.isatty()
+        self.callback = callback or (self._draw if self.draws else None)
+        self.before = self.now = 0  # bytes of the files that are complete, and of the present one
+        self.last_drawn = 0.0
+
+    def begin_file(self, size):
+        """A function for the next file, of `size` bytes, which takes the number of bytes that are there."""
+        self.before, self.now = self.before + self.now, 0
+
+        def report(have):
+            self.now = min(have, size)
+            if self.callback:
+                self.callback(self.before + self.now, self.total)
+
+        return report
+
+    def _draw(self, have, total):
+        if time.monotonic() - self.last_drawn < PAUSE and have < total:
+            return
+        self.last_drawn = time.monotonic()
+        full = WIDTH * have // max(1, total)
+        bar = "#" * full + "." * (WIDTH - full)
+        print(f"\r{self.title} [{bar}] {have / 1e6:.1f} of {total / 1e6:.1f} MB", end="", file=sys.stderr, flush=True)
+
+    def end(self):
+        """End the line of the bar."""
+        if self.draws and self.last_drawn:
+            print(file=sys.stderr)

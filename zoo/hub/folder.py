@@ -1,11 +1,28 @@
-"""A hub in a folder, and `Answer`, which `open` of every kind of hub returns."""
+"""A hub in a folder, its regular files alone, and `Answer`, which `open` of every kind of hub returns."""
 
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from zoo.hub.errors import HubError
-from zoo.hub.regular import open_regular
+
+
+def open_regular(path):
+    """The file at `path`, opened for reading bytes: a pipe or a device must neither be waited for nor read without end.
+
+    Raises:
+        OSError: it cannot be opened, or is not a regular file.
+    """
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # opening a pipe must not wait for its writer
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(None, "it is no regular file")
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
 
 
 @dataclass

@@ -7,8 +7,8 @@ So it exposes an index that gives a version another name or number.
 import json
 
 from zoo.hub.errors import HubError
+from zoo.hub.folder import open_regular
 from zoo.hub.index import MANIFEST, title
-from zoo.hub.regular import open_regular
 
 MOST_BYTES = 2**24
 

@@ -1,6 +1,7 @@
 """A hub on a file server: https://, with the standard library, whose proxy settings it keeps."""
 
 import http.client
+import io
 import os
 import re
 import urllib.error
@@ -91,8 +92,8 @@ class Web:
             answer = _make_opener().open(urllib.request.Request(url, headers=headers), timeout=timeout())
         except urllib.error.HTTPError as error:
             with error:
-                if error.code == 416:  # there are not as many bytes: from the beginning, then
-                    return Answer(_EmptyBody(), 0)
+                if error.code == 416:  # there are not as many bytes: from the beginning, then, with another request
+                    return Answer(io.BytesIO(), 0)
                 if error.code in RETRIED:
                     raise Interrupted(f"{url} answered {error.code} {error.reason}.") from error
                 raise HubError(f"{url} answered {error.code} {error.reason}.") from error
@@ -134,13 +135,3 @@ class _Body:
 
     def close(self):
         self.answer.close()
-
-
-class _EmptyBody:
-    """The empty body in place of an answer, after which the file is requested again."""
-
-    def read(self, most):
-        return b""
-
-    def close(self):
-        pass
