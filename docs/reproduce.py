@@ -14,7 +14,7 @@ import marked  # noqa: E402
 
 from zoo.core.storage import write_text  # noqa: E402
 from zoo.reproduce import report  # noqa: E402
-from zoo.reproduce.systems import SYSTEMS  # noqa: E402
+from zoo.reproduce.report import SYSTEMS  # noqa: E402
 
 PAGE, RESULTS = ROOT / "docs" / "reproduce.md", ROOT / "docs" / "reproduced"
 

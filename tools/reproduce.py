@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from zoo.core.storage import json_text
 from zoo.core.wording import quantity
 from zoo.reproduce import report
-from zoo.reproduce.systems import SYSTEMS, find
+from zoo.reproduce.report import SYSTEMS, find
 
 from . import screen
 

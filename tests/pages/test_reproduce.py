@@ -9,7 +9,7 @@ from PIL import Image
 
 from tests.house_rules import ROOT
 from zoo.reproduce import report
-from zoo.reproduce.systems import SYSTEMS
+from zoo.reproduce.report import SYSTEMS
 
 HOME = ROOT / "docs" / "reproduced"
 SPEC = importlib.util.spec_from_file_location("reproduce_page", ROOT / "docs" / "reproduce.py")

@@ -9,7 +9,7 @@ import pytest
 
 from tools import cli
 from zoo.reproduce import report
-from zoo.reproduce.systems import SYSTEMS, find
+from zoo.reproduce.report import SYSTEMS, find
 
 HASHES = {"model": ["a", "b"]}
 

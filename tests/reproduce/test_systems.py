@@ -5,7 +5,7 @@ import re
 import pytest
 
 from zoo.reproduce import report
-from zoo.reproduce.systems import SYSTEMS
+from zoo.reproduce.report import SYSTEMS
 
 pytestmark = pytest.mark.slow
 IN_EVERY_RUN = ("product-key", "recurrent", "tensorized")  # the others take a minute each: at a release

@@ -1,7 +1,7 @@
 """Keras: each paper's own property, measured in minutes on a processor: `seqzoo reproduce SYSTEM`.
 
-`systems` names the systems, and `report` measures one, compares hashes, and writes and reads what was measured; neither
-imports a framework. A system is a module with
+`report` names the systems, measures one, compares hashes, and writes and reads what was measured; it imports no
+framework. A system is a module with
 
 * `FULL` and `QUICK`: the sizes of its experiment, and others with which it only tries its code;
 * `measure(log, **sizes)`: the facts, which JSON can hold; `weights` are the SHA-256 of each trained model;

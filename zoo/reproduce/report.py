@@ -1,26 +1,58 @@
-"""Measures a system, writes the results to files, and compares hashes of weights; imports no framework by itself.
+"""Names the systems, measures one, writes the results to files, and compares hashes; imports no framework by itself.
 
 `DIR/SYSTEM.json` holds `system`, `title`, `claims`, `seconds` (of processor time), `weights` (the SHA-256 of each
 trained model, a row a seed), `processor`, `versions`, `sizes` and `found`, which the claims and the figure are made
 of. The figure is `DIR/SYSTEM.png`, which holds the SHA-256 of the results that it shows.
 """
 
+import difflib
 import hashlib
 import importlib
 import json
+import re
 import time
 from pathlib import Path
 
 from zoo.core import processor as processors
 from zoo.core.later import installed_version, later
 from zoo.core.storage import json_text, write_bytes, write_text
-from zoo.reproduce.systems import SYSTEMS
 
 figures = later("zoo.reproduce.figures")
 keras = later("keras")
 
+SYSTEMS = {  # name -> title, other names; the module of this package has the name, too
+    "recurrent": ("SimpleRNN, GRU and LSTM", ("rnn", "simple rnn", "gru", "lstm")),
+    "attention": ("Sequence to sequence with attention", ("seq2seq", "additive", "dot", "bahdanau")),
+    "transformer": ("Transformer, post-LN and pre-LN", ("post-ln", "pre-ln", "post-norm", "pre-norm")),
+    "macaron": ("Macaron Net", ("macaron net",)),
+    "product-key": ("Product-key memory", ("product-key memory", "pkm")),
+    "tensorized": ("Tensorized Transformer", ("tensorized transformer", "tensorised", "multi-linear")),
+    "adaptive-span": ("Adaptive attention span", ("adaptive attention span",)),
+    "universal": ("Universal Transformer", ("universal transformer", "act")),
+    "depth-adaptive": ("Depth-Adaptive Transformer", ("depth-adaptive transformer",)),
+    "star": ("Star-Transformer", ("star-transformer",)),
+    "reformer": ("Reformer", ("lsh", "reversible", "revnet")),
+}
 WIDEST = ("avx512f", "avx2", "avx", "asimd")  # what compiled arithmetic depends on, the widest first
 PACKAGES = {"jax": ("keras", "numpy", "jax", "jaxlib"), "tensorflow": ("keras", "numpy", "tensorflow")}
+
+
+def find(name):
+    """The name of a system as `SYSTEMS` has it; case, spaces, hyphens and underscores do not matter.
+
+    Raises:
+        ValueError: there is no such system; the message names those that are spelled alike.
+    """
+    systems = {_normalize(alias): system for system, (_, names) in SYSTEMS.items() for alias in (system, *names)}
+    if _normalize(name) in systems:
+        return systems[_normalize(name)]
+    near = [systems[each] for each in difflib.get_close_matches(_normalize(name), systems, n=2, cutoff=0.7)]
+    hint = f"Did you mean {' or '.join(dict.fromkeys(near))}? " if near else ""
+    raise ValueError(f"There is no system {name!r}. {hint}Expected one of {', '.join(SYSTEMS)}; or give --all.")
+
+
+def _normalize(name):
+    return re.sub(r"[\s_-]+", "", name.lower())
 
 
 def measure(system, quick=False, log=print):
@@ -53,7 +85,7 @@ def measure(system, quick=False, log=print):
 
 
 def load_module(system):
-    return importlib.import_module(f"zoo.reproduce.{SYSTEMS[system][1]}")
+    return importlib.import_module(f"zoo.reproduce.{system.replace('-', '_')}")
 
 
 def processor():
