@@ -9,7 +9,7 @@ import pytest
 
 from tests.recipes.small import recipe
 from tests.shared import python
-from tools.series import table
+from tools.train import table
 from zoo import recipes, runs
 from zoo.runs import repeats, start
 
