@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import closing
 from pathlib import Path
 
 from serving.corpus import disk
@@ -41,23 +42,16 @@ def process(source, out, form, ask, *, identity, resume=False, report=None):
         if out.exists():  # since another process has finished it, or this one was killed behind the last rename
             done = read_finished(out, identity)
         else:
-            done = _resume(source, out, form, ask, (folder, identity, report))
+            with closing(Journal(folder, identity)) as journal:
+                try:
+                    _answer(source, journal, form, ask, report)
+                    done = _finish(out, folder, form, journal.done, identity)
+                except BaseException:
+                    if not journal.done.texts:  # there is nothing to go on with
+                        disk.remove(folder)
+                    raise
     disk.remove(folder)
     return done
-
-
-def _resume(source, out, form, ask, state):
-    folder, identity, report = state
-    journal = Journal(folder, identity)
-    try:
-        _answer(source, journal, form, ask, report)
-        return _finish(out, folder, form, journal.done, identity)
-    except BaseException:
-        if not journal.done.texts:  # there is nothing to go on with
-            disk.remove(folder)
-        raise
-    finally:
-        journal.close()
 
 
 def partial_of(out):
