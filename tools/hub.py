@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from serving.hub import PARTS
@@ -214,8 +215,8 @@ def _check_card(args, entry, folder):
     holds = all(row.equal is not False for row in rows)
     if args.json:
         model = {"name": entry["name"], "version": entry["version"], "withdrawn": entry["withdrawn"]}
-        speed = {"speed": entry["speed"]}
-        print(json.dumps({**model, "holds": holds, "checks": checking.as_dicts(rows), **speed}, ensure_ascii=False))
+        checks, speed = list(map(asdict, rows)), {"speed": entry["speed"]}
+        print(json.dumps({**model, "holds": holds, "checks": checks, **speed}, ensure_ascii=False))
     else:
         print(checking.write_table(rows))
     return 0 if holds else 1

@@ -101,9 +101,7 @@ def describe(entry, hub):
     """An entry as lines of text."""
     yield f"{entry['name']}, version {entry['version']}, of {hub}"
     for key, value in entry.items():
-        if key in ("name", "version") or value in (None, "", [], {}):
-            continue
-        if key in ("files", "bytes"):
+        if key in ("name", "version", "files", "bytes") or value in (None, "", [], {}):
             continue
         if key == "elsewhere":
             value = {f"{name}: {score}": item for name, own in value.items() for score, item in own.items()}

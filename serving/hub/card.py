@@ -197,7 +197,7 @@ def _failures(answers, recipe):
     return "\n".join(lines)
 
 
-def worst(answers, recipe, most=WORST):
+def worst(answers, recipe):
     """[(the number of the example, its score, the name of the score)] of the worst answers that are not right."""
     inputs, references, outputs = answers
     evaluation = recipe.job.assess(recipe, inputs, outputs, references)
@@ -209,7 +209,7 @@ def worst(answers, recipe, most=WORST):
     sign = -1 if score.higher_is_better else 1
     bad = [row for row, value in enumerate(values) if math.isfinite(value) and not (is_right and is_right[row])]
     ranked = sorted(bad, key=lambda row: (-sign * values[row], row))
-    return [(row, float(values[row]), score.name) for row in ranked[:most]]
+    return [(row, float(values[row]), score.name) for row in ranked[:WORST]]
 
 
 def _score(recipe, evaluation):

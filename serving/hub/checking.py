@@ -4,7 +4,7 @@ import hashlib
 import importlib.util
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from serving.export.forms import SOURCE
@@ -97,11 +97,6 @@ def write_table(rows):
     different = sum(row.equal is False for row in rows)
     verdict = f"{different} of {len(rows)} numbers differ" if different else f"all {len(rows)} numbers hold"
     return "\n".join([*lines, verdict])
-
-
-def as_dicts(rows):
-    """The rows for JSON."""
-    return [asdict(row) for row in rows]
 
 
 def _shorten(value):

@@ -14,8 +14,7 @@ from serving.hub.opened import read_published
 from zoo.core.escaping import in_line, in_markdown
 from zoo.core.storage import write_bytes
 from zoo.hub import index as hub_index
-
-GROUP = "seqzoo_models"
+from zoo.hub.places import GROUP
 
 
 def package(folder, entry, out):

@@ -14,10 +14,9 @@ import numpy as np
 
 from zoo.scores.bootstrap import RESAMPLES, Score, check_pairs, ratio, report
 from zoo.scores.labels import rows_of_f1
-from zoo.scores.transitions import SAME
+from zoo.scores.transitions import SAME, SCHEME
 
 TAG = re.compile(r"O|[BIESLUM](-.+)?")  # outside; begin, inside, end, single; last and unit of BILOU; middle of BMES
-TYPED = re.compile(r"[BIESLUM]-.+")
 RUNS = "runs"
 RULES = {"conlleval": "BIES", "iob2": "BI", "bioes": "BIES", RUNS: ""}  # the prefixes that each knows
 UNREAD = "_"  # the tag of a word behind the longest input: it belongs to no entity
@@ -99,7 +98,7 @@ def choose_rules(outputs, references, rules="conlleval"):
     """
     sides = [Counter(tag for tags in side for tag in tags if tag != UNREAD) for side in (references, outputs)]
     tags, own = sides[0] | sides[1], sides[0]
-    typed = [tag for tag in tags if TYPED.fullmatch(tag)]
+    typed = [tag for tag in tags if SCHEME.fullmatch(tag)]
     strays = sorted(tag for tag in tags if not TAG.fullmatch(tag))
     if typed and strays:
         return None, _explain_stray(strays[0], len(strays), references, outputs)
