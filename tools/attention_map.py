@@ -5,10 +5,9 @@ from zoo.core.escaping import in_figure
 
 from .figures import save
 
-backend_agg = later("matplotlib.backends.backend_agg")
-matplotlib_figure = later("matplotlib.figure")
 font_manager = later("matplotlib.font_manager")
 matplotlib = later("matplotlib")
+plots = later("zoo.scores.plots")
 
 # Fonts with Chinese, Japanese and Korean characters; the first one that is installed is added to the default font.
 CJK_FONTS = (
@@ -36,9 +35,7 @@ def draw(attention, path):
     family = ["DejaVu Sans", *[name for name in CJK_FONTS if name in installed][:1]]
     rows, columns = attention.weights.shape
     with matplotlib.rc_context({"font.family": family}):
-        figure = matplotlib_figure.Figure(figsize=(2 + 0.35 * columns, 2 + 0.3 * rows), dpi=120, layout="constrained")
-        backend_agg.FigureCanvasAgg(figure)
-        axes = figure.add_subplot()
+        figure, axes = plots.new_figure(2 + 0.35 * columns, 2 + 0.3 * rows, dpi=120)
         image = axes.imshow(attention.weights, cmap="Greys", vmin=0, vmax=1, aspect="auto")
         axes.set_xticks(range(columns), _labels(attention.source), rotation=90)
         axes.set_yticks(range(rows), _labels(attention.target))

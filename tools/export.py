@@ -174,18 +174,11 @@ def _prepare_artefact(args, directory):
 
 def changes(args):
     """The settings of the export that the command line gives."""
-    settings = {
-        "name": args.name,
+    names = ("name", "max_input", "overlong", "storage", "xla", "serving_version", "strings", "shortlist")
+    settings = {name: getattr(args, name) for name in names} | {
         "beams": tuple(args.beam or ()),
-        "max_input": args.max_input,
-        "overlong": args.overlong,
-    }
-    settings |= {"storage": args.storage, "xla": args.xla, "serving_version": args.serving_version}
-    settings |= {
         "graphs": tuple(args.graphs or ()),
-        "strings": args.strings,
         "forms": tuple(args.form),
-        "shortlist": args.shortlist,
         "rules": shared.given_rules(args, shared.numbers()),
     }
     return {key: value for key, value in settings.items() if value} | ({"int8": False} if args.no_int8 else {})

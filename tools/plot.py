@@ -3,7 +3,6 @@
 import csv
 from pathlib import Path
 
-from serving.lazy import later
 from serving.runtime.percent import percent
 from zoo.core.escaping import in_figure
 from zoo.recipes import evaluations
@@ -12,9 +11,6 @@ from zoo.scores import plots
 from zoo.tasks import TASKS
 
 from .figures import SUFFIXES, check, save
-
-backend_agg = later("matplotlib.backends.backend_agg")
-matplotlib_figure = later("matplotlib.figure")
 
 TITLE = 100  # characters
 FEWEST = 10  # a length with fewer sentences is not drawn
@@ -45,9 +41,7 @@ def main(args):
 
 def draw_lines(draw, runs, title):
     """A figure with one line for each run."""
-    figure = matplotlib_figure.Figure(figsize=(7, 4.2), dpi=150, layout="constrained")
-    backend_agg.FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    figure, axes = plots.new_figure(7, 4.2)
     axes.grid(alpha=0.3)
     axes.set_title(in_figure(title, TITLE))
     draw(axes, runs)  # raises an error for a run without such values

@@ -21,13 +21,12 @@ WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds before the second attempt, doubled befo
 WIDTH, PAUSE = 24, 0.1  # of the bar of progress, in characters, and seconds between two drawings of it
 
 
-def retry(action, attempts=None):
-    """Call `action()` until it raises no `Interrupted`, and return its result.
+def retry(action, attempts):
+    """Call `action()` until it raises no `Interrupted`, at most so often, and return its result.
 
     Raises:
         Unreachable: every attempt was in vain.
     """
-    attempts = attempts or ATTEMPTS
     for number in range(attempts):
         if number:
             time.sleep(min(LONGEST_WAIT, WAIT * 2 ** (number - 1)))

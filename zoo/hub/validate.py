@@ -84,18 +84,14 @@ def validate_cached():
     ]
 
 
-def problems(entry, installed=None):
+def problems(entry):
     """Why this installation cannot run the model of an entry, in sentences; empty if it can.
 
     Keras and TensorFlow are needed for `model.keras` alone, so it counts only if they are installed and too old.
-
-    Args:
-        entry: an entry.
-        installed: a function that returns the version of a package, or None; by default that of the installed one.
     """
     messages, folder = [], cache.folder(entry)
     for package, wanted in sorted(entry["requires"].items()):
-        version = (installed or later.installed_version)(package)
+        version = later.installed_version(package)
         if version is None:
             if package in ("seqzoo", "onnxruntime"):
                 messages.append(f"it needs {package}{wanted}, which is not installed")

@@ -77,7 +77,7 @@ def draw_confusion(outputs, references, labels=None, title=""):
 def _draw_matrix(names, counts):
     size, longest = len(names), max(map(len, names))
     room = 0.08 * longest  # inches that the names take
-    figure, axes = _new_figure(2.6 + 0.42 * max(size, 3) + room, 1.9 + 0.36 * max(size, 3) + room * (longest > 3))
+    figure, axes = new_figure(2.6 + 0.42 * max(size, 3) + room, 1.9 + 0.36 * max(size, 3) + room * (longest > 3))
     shares = 100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     # By the square root, or a good classifier's errors would all be white.
     shade = colors.PowerNorm(0.5, 0, 100)
@@ -104,7 +104,7 @@ def _draw_pairs(names, counts):
     wrong = counts - np.diag(np.diag(counts))
     order = np.argsort(-wrong, axis=None, kind="stable")[:ROWS]
     pairs = [divmod(int(place), len(names)) for place in order if wrong.flat[place]]
-    figure, axes = _new_figure(7, 1.5 + 0.24 * max(len(pairs), 1))
+    figure, axes = new_figure(7, 1.5 + 0.24 * max(len(pairs), 1))
     errors, total = int(wrong.sum()), int(counts.sum())
     shown = [int(wrong[pair]) for pair in pairs]
     axes.barh(range(len(pairs)), shown, color=BETTER, height=0.7)
@@ -134,7 +134,7 @@ def draw_differences(rows, score, names=("a", "b"), title=""):
         raise ValueError("Expected at least one group of examples to draw the differences of; received none.")
     chosen = sorted(sorted(range(len(rows)), key=lambda row: -abs(rows[row]["difference"]))[:ROWS])
     shown = [rows[row] for row in chosen]
-    figure, axes = _new_figure(7, 2 + 0.28 * len(shown))
+    figure, axes = new_figure(7, 2 + 0.28 * len(shown))
     for place, row in enumerate(shown):
         low, high = row["difference_interval"]
         color = UNCLEAR if low <= 0 <= high else BETTER if row["better"] == "b" else WORSE
@@ -162,7 +162,7 @@ def draw_confidences(confidences, right, title="Confidence"):
         title: of the figure.
     """
     confidences, right = np.asarray(confidences, "float64"), np.asarray(right, bool)
-    figure, axes = _new_figure(5, 3.8)
+    figure, axes = new_figure(5, 3.8)
     sides = [confidences[right], confidences[~right]]
     names = [f"right ({right.sum():,})", f"wrong ({(~right).sum():,})"]
     axes.hist(sides, TENTHS, stacked=True, color=[BETTER, WORSE], label=names)
@@ -181,7 +181,7 @@ def draw_reliability(confidences, right, title="Reliability"):
     """
     bins, error = reliability(confidences, right), calibration_error(confidences, right)
     sure, share = ([each[name] for each in bins] for name in ("confidence", "accuracy"))
-    figure, axes = _new_figure(4.4, 3.8)
+    figure, axes = new_figure(4.4, 3.8)
     axes.plot([0, 1], [0, 1], color=UNCLEAR, linewidth=1)
     axes.plot(sure, share, "o-", color=BETTER)
     axes.set(xlim=(0, 1.02), ylim=(0, 1.02), xlabel="confidence", ylabel="share of right answers")
@@ -215,7 +215,7 @@ def draw_scores(reports, scores=None, title=""):
         )
     names = list(map(in_figure, reports))
     width = 1.4 + 0.09 * max(map(len, names)) + 2.4 * len(chosen)
-    figure, first = _new_figure(width, 1.6 + 0.4 * len(reports), len(chosen))
+    figure, first = new_figure(width, 1.6 + 0.4 * len(reports), len(chosen))
     for axes, name in zip(np.atleast_1d(first), chosen, strict=True):
         for place, report in enumerate(reports.values()):
             low, high = report[f"{name}_interval"]
@@ -233,8 +233,9 @@ def draw_scores(reports, scores=None, title=""):
     return figure
 
 
-def _new_figure(width, height, panels=1):
-    figure = matplotlib_figure.Figure(figsize=(width, height), dpi=150, layout="constrained")
+def new_figure(width, height, panels=1, dpi=150):
+    """(figure, its axes) of a size in inches; of several panels, beside each other, an array of axes."""
+    figure = matplotlib_figure.Figure(figsize=(width, height), dpi=dpi, layout="constrained")
     backend_agg.FigureCanvasAgg(figure)
     return figure, figure.subplots(1, panels, sharey=True)
 
