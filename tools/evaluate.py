@@ -17,7 +17,7 @@ from zoo.hub import is_path, resolve
 from zoo.recipes import evaluations, files
 from zoo.recipes.folder import MANIFEST
 from zoo.scores.entities import describe_rules
-from zoo.scores.plots import format_score, score_name
+from zoo.scores.plots import format_interval, format_score, names_with_interval, score_name
 from zoo.settings.training import Search
 from zoo.tasks.parts import corpora
 
@@ -225,9 +225,8 @@ def _table(name, scores):
         counts.pop("labels", None)
     rows = [("", "", "95 % interval"), *((key.replace("_", " "), f"{value:,}", "") for key, value in counts.items())]
     rows += [
-        (score_name(key), format_score(key, scores[key]), _interval(key, scores))
-        for key in scores
-        if f"{key}_interval" in scores
+        (score_name(key), format_score(key, scores[key]), format_interval(key, scores))
+        for key in names_with_interval(scores)
     ]
     on = f" of {scores['data']}" if "data" in scores else ""
     lines = [f"{name}, {scores['split']}{on}{beam}", *(f"  {line}" for line in aligned(rows, right=[1]))]
@@ -244,10 +243,6 @@ def _remarks(scores):
         count = sum(each["count"] for each in unknown)
         remarks.append(f"labels that the model cannot answer, {count:,} in all: {say_unknown(unknown, [])}")
     return ["", *remarks] if remarks else []
-
-
-def _interval(key, scores):
-    return " to ".join(format_score(key, bound) for bound in scores[f"{key}_interval"])
 
 
 def _by_length(scores):

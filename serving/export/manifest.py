@@ -11,7 +11,7 @@ from serving.runtime.manifest_format import DIGEST, checked, digest_of
 from serving.runtime.percent import percent
 from zoo.core.escaping import in_markdown
 from zoo.core.storage import finite
-from zoo.scores.plots import format_score, score_name
+from zoo.scores.plots import format_interval, format_score, names_with_interval, score_name
 
 PACKAGES = ("sentencepiece", "numpy")  # of every artefact, whatever its forms
 
@@ -101,10 +101,9 @@ def write_elsewhere(scores):
     """The scores of other examples than the recipe's own test set as Markdown; "" where there are none."""
     rows = [
         f"| {in_markdown(name)} | {_count(own)} | {score_name(key)} | {format_score(key, own[key])} | "
-        f"{_interval(key, own)} |\n"
+        f"{format_interval(key, own)} |\n"
         for name, own in scores.get("elsewhere", {}).items()
-        for key in own
-        if f"{key}_interval" in own
+        for key in names_with_interval(own)
     ]
     if not rows:
         return ""
@@ -116,11 +115,7 @@ def _score(name, scores):
     """A fact of an evaluation, or a score with its interval."""
     if f"{name}_interval" not in scores:
         return f"{name.replace('_', ' ')}: {scores[name]}"
-    return f"{score_name(name)}: {format_score(name, scores[name])} (95 %: {_interval(name, scores)})"
-
-
-def _interval(name, scores):
-    return " to ".join(format_score(name, end) for end in scores[f"{name}_interval"])
+    return f"{score_name(name)}: {format_score(name, scores[name])} (95 %: {format_interval(name, scores)})"
 
 
 def _count(scores):

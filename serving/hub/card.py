@@ -13,7 +13,7 @@ from serving.kinds import KINDS
 from serving.runtime.artefact import MANIFEST
 from zoo import scores as scoring
 from zoo.core.escaping import in_markdown, in_markdown_code
-from zoo.scores.plots import format_score, score_name
+from zoo.scores.plots import format_interval, format_score, names_with_interval, score_name
 from zoo.tasks.parts.task import one_line
 
 WORST = 5  # answers that are shown
@@ -93,8 +93,8 @@ def _scores(entry, manifest, model):
     lines += ["", "| score | value | 95 % interval | measured again by |", "|---|---|---|---|"]
     command = f"`seqzoo hub card {model} --check --only scores`"
     for name in names_with_interval(scores):
-        low, high = (format_score(name, bound) for bound in scores[f"{name}_interval"])
-        lines.append(f"| {score_name(name)} | {format_score(name, scores[name])} | {low} to {high} | {command} |")
+        value, interval = format_score(name, scores[name]), format_interval(name, scores)
+        lines.append(f"| {score_name(name)} | {value} | {interval} | {command} |")
     signatures = [in_markdown_code(own) for name, own in manifest["scores"].items() if name.endswith("_signature")]
     lines += ["", f"Signatures: {', '.join(signatures)}."] if signatures else []
     both = [(name, *pair) for name, pair in test["float32_int8"].items()]
@@ -107,11 +107,6 @@ def _scores(entry, manifest, model):
         ]
     lines += ["", f"`seqzoo hub card {model} --check --only answers` asks the artefact all questions again."]
     return "\n".join(lines)
-
-
-def names_with_interval(scores):
-    """The names of those that have an interval."""
-    return [name for name in scores if f"{name}_interval" in scores]
 
 
 def _parity(entry, model):

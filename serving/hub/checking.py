@@ -9,7 +9,7 @@ from pathlib import Path
 
 from serving.export.forms import SOURCE
 from serving.hub import PARTS
-from serving.hub.card import card, names_with_interval
+from serving.hub.card import card
 from serving.hub.light import CARD
 from serving.hub.opened import artefact_of, open_model
 from serving.hub.outputs import FILE, unpack
@@ -19,6 +19,7 @@ from serving.runtime.artefact import read_inside
 from serving.runtime.errors import DamagedError, ServingError
 from zoo.recipes import evaluations, read
 from zoo.recipes.files import read_stored
+from zoo.scores.plots import names_with_interval
 from zoo.tasks.parts import corpora
 
 verifying = later("serving.export.verify")

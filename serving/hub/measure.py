@@ -12,6 +12,7 @@ from serving.runtime.manifest_format import int8_name
 from zoo.core import processor
 from zoo.recipes import check_data, evaluations, last_split, read
 from zoo.recipes.evaluations import compare_records
+from zoo.scores.plots import names_with_interval
 
 TIMED = 20  # texts whose times are measured, one at a time
 CLEAR = 0.05  # a p-value below it says that a difference is not chance
@@ -86,13 +87,8 @@ def measure(directory, recipe, examples, log=lambda line: None):
         assessments[precision] = task.assess(recipe, inputs, outputs[precision], references)
     is_worse = _scores_less(recipe, log, *assessments.values()) if len(assessments) > 1 else None
     best = "float32" if is_worse is None or is_worse else "int8"
-    compared = {}
-    if is_worse is not None:
-        compared = {
-            name: [each.scores[name] for each in assessments.values()]
-            for name in assessments[best].scores
-            if f"{name}_interval" in assessments[best].scores
-        }
+    names = [] if is_worse is None else names_with_interval(assessments[best].scores)
+    compared = {name: [each.scores[name] for each in assessments.values()] for name in names}
     return Measurement(
         questions=(inputs, references),
         outputs=outputs[best],

@@ -20,7 +20,7 @@ from zoo.hub.errors import HubError, Unreachable, Untrusted
 from zoo.hub.folder import Folder
 from zoo.hub.index import INDEX, MOST_BYTES, check_index, parse
 
-GROUP = "seqzoo_models"
+GROUP, HUB = "seqzoo_models", "SEQZOO_HUB"  # of entry points; the variable of the environment with addresses
 log = logging.getLogger("seqzoo.hub")
 SNAPSHOT = Path(__file__).parent / "snapshot.json"  # the index of the hub beside which a wheel was built
 LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/.*)?")  # a server of this machine
@@ -60,10 +60,9 @@ def places():
     Raises:
         ValueError: SEQZOO_HUB holds something that is no address.
     """
-    addresses = [address.strip() for address in os.environ.get("SEQZOO_HUB", "").split(",")]
     installed = [Folder(path, own=True) for path in installed_hubs()]
-    if any(addresses):
-        return [place(address) for address in addresses if address] + installed
+    if addresses := trust.listed(HUB):
+        return [*map(place, addresses), *installed]
     own = [Path(__file__).parents[2] / "hub", Path(__file__).parent / "bundled"]
     folders = [Folder(path, own=True) for path in own if (path / INDEX).is_file()]
     address = recorded_address()
@@ -77,8 +76,7 @@ def recorded_address():
 
 def unlocated_models():
     """The names of the models of the hub beside which this package was built, if the address of that hub is unknown."""
-    addresses = [address for address in os.environ.get("SEQZOO_HUB", "").split(",") if address.strip()]
-    if addresses or recorded_address() or not SNAPSHOT.is_file():
+    if trust.listed(HUB) or recorded_address() or not SNAPSHOT.is_file():
         return []
     return sorted({each["name"] for each in parse(SNAPSHOT.read_bytes())["models"] if each["withdrawn"] is None})
 

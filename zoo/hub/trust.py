@@ -30,8 +30,12 @@ MEND = "Do not use this hub until you know why; ask its owner."
 
 def keys():
     """The files of the trusted public keys; without any, no index needs a signature."""
-    paths = (each.strip() for each in os.environ.get(KEYS, "").split(","))
-    return [Path(os.path.expanduser(each)) for each in paths if each]  # without a home folder ~ stays ~
+    return [Path(os.path.expanduser(each)) for each in listed(KEYS)]  # without a home folder ~ stays ~
+
+
+def listed(variable):
+    """What a variable of the environment lists, separated by commas."""
+    return [each.strip() for each in os.environ.get(variable, "").split(",") if each.strip()]
 
 
 def content(index):

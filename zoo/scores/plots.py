@@ -57,6 +57,16 @@ def format_score(name, value):
     return "99.99" if name not in UNITS and value < 100 and text == "100.00" else text
 
 
+def format_interval(name, scores):
+    """The interval of a score in digits: "81.20 to 83.05"."""
+    return " to ".join(format_score(name, bound) for bound in scores[f"{name}_interval"])
+
+
+def names_with_interval(scores):
+    """The names of those scores that have an interval."""
+    return [name for name in scores if f"{name}_interval" in scores]
+
+
 def draw_confusion(outputs, references, labels=None, title=""):
     """Which labels were taken for which: a matrix of up to 20 labels, or the 20 pairs that were confused most.
 
@@ -205,8 +215,8 @@ def draw_scores(reports, scores=None, title=""):
         scores: the names of those to draw; by default the first four that all systems have.
         title: of the figure.
     """
-    every = [{name for name in report if f"{name}_interval" in report} for report in reports.values()]
-    shared = [name for name in next(iter(reports.values()), ()) if all(name in names for names in every)]
+    every = list(map(names_with_interval, reports.values())) or [[]]
+    shared = [name for name in every[0] if all(name in names for names in every)]
     chosen = list(scores or shared[:4])
     if not chosen or set(chosen) - set(shared):
         raise ValueError(
