@@ -42,8 +42,9 @@ def advice(message: str, files: list[str], request: Request) -> str:
         one = mixed[0]
         few = ", ".join(map(str, one.other[:_FEW])) + (", ..." if len(one.other) > _FEW else "")
         return (
-            f"{message} {_lines(one.utf8)} beyond ASCII in {one.path} {_are(one.utf8)} UTF-8 and {len(one.other):,} "
-            f"{_are(one.other)} not, so that no encoding reads the file: convert what is not (line {few}) to UTF-8."
+            f"{message} {quantity(len(one.utf8), 'line')} beyond ASCII in {one.path} {_are(one.utf8)} UTF-8 and "
+            f"{len(one.other):,} {_are(one.other)} not, so that no encoding reads the file: convert what is not (line "
+            f"{few}) to UTF-8."
         )
     first, sample = unread[0], f"{unread[0].sample!r}"
     if first.guess == BINARY:
@@ -84,10 +85,6 @@ def _western(guess):
 
 def _so(request):
     return "" if request.encoding.lower().startswith("utf") else f", and name {request.encoding} for other files alone"
-
-
-def _lines(numbers):
-    return quantity(len(numbers), "line")
 
 
 def _are(items):
