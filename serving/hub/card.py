@@ -35,7 +35,7 @@ def card(entry, manifest, answers, recipe):
     model = f"{entry['name']}@{entry['version']}"
     parts = [
         f"# {model}\n\n{in_markdown(entry['description'])}",
-        _architecture(entry, manifest),
+        _architecture(entry),
         _licences(entry),
         _scores(entry, manifest, model),
         write_elsewhere(manifest["scores"]).rstrip("\n"),
@@ -49,7 +49,7 @@ def card(entry, manifest, answers, recipe):
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _architecture(entry, manifest):
+def _architecture(entry):
     slots = ("system", "cell", "attention", "feedforward", "block", "depth")
     rows = [f"| {slot} | {in_markdown(entry[slot])} |" for slot in slots if entry[slot] is not None]
     languages = in_markdown(", ".join(entry["languages"])) or "none"

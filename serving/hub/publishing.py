@@ -62,7 +62,7 @@ def publish(artefact, run, hub, facts, *, light=True, test=None, version=None, l
     inputs, references = measurement.questions
     files[FILE] = pack(inputs, references, measurement.outputs)
     entry = _make_entry(source, recipe, facts, measurement) | {"version": version}
-    changes = _manifest_changes(manifest, entry, measurement, split, facts_of.training(run, facts))
+    changes = _manifest_changes(entry, measurement, split, facts_of.training(run, facts))
     log("writing the card")
     draft = json.loads(lightly.rewrite_manifest(manifest, files, **changes))  # all but the card itself
     files[lightly.CARD] = card(entry, draft, (inputs, references, measurement.outputs), recipe).encode()
@@ -148,7 +148,7 @@ def _make_entry(source, recipe, facts, measurement):
     } | ({"elsewhere": elsewhere} if elsewhere else {})
 
 
-def _manifest_changes(manifest, entry, measurement, split, training):
+def _manifest_changes(entry, measurement, split, training):
     """What the manifest of the published artefact says otherwise than that of the export."""
     evaluation = measurement.evaluation
     signatures = {key: value for key, value in evaluation.scores.items() if isinstance(value, str)}

@@ -66,5 +66,5 @@ def test_digest():
 def test_a_directory_may_be_a_string_as_a_command_line_gives_it(kind, tmp_path):
     one = recipe(kind)
     directory = str(write_corpus(one, tmp_path / "data"))
-    corpora.check_data(one, one.job.kind, ("train", "valid"), directory)
+    corpora.check_data(one, ("train", "valid"), directory)
     assert len(corpora.examples(one, one.job.kind, "train", directory))

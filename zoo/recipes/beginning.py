@@ -127,7 +127,7 @@ def _select_effective(settings):
     places = allowed_tables(settings)
     selected = {}
     for where in (name for name in ("text", "model", *SLOTS, "loss", "search") if name in settings and name in places):
-        table_class = _table_class(where, places[where], settings[where])
+        table_class = _table_class(places[where], settings[where])
         selected[where] = (
             settings[where] if table_class is None else _select_settings(table_class, settings[where], where)
         )
@@ -137,7 +137,7 @@ def _select_effective(settings):
     return {name: value for name, value in whole.items() if name in selected and value}
 
 
-def _table_class(where, classes, own):
+def _table_class(classes, own):
     """The class of a table; None for a layer of the user."""
     named = table.by_tag(classes)
     field = classes[0].__struct_config__.tag_field

@@ -241,7 +241,7 @@ def plain(recipe):
 def check_data(recipe, splits, directory=None):
     """Refuse data that are missing (`zoo.tasks.parts.corpora.check_data`), and scores that cannot be computed here."""
     recipe.job.check(recipe)
-    corpora.check_data(recipe, recipe.job.kind_of(recipe), splits, directory)
+    corpora.check_data(recipe, splits, directory)
 
 
 def read(recipe, split, directory=None):

@@ -111,7 +111,7 @@ def _make_parts(recipe, data, log, tokenizers):
     job = recipe.job
     try:
         recipe, data = corpora.training_data(recipe, data)
-        corpora.check_data(recipe, job.kind_of(recipe), ("train", "valid"), data)
+        corpora.check_data(recipe, ("train", "valid"), data)
     except ValueError as missing:
         if data is not None:
             raise

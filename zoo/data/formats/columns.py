@@ -64,9 +64,9 @@ def find_columns(path: str, rows: list[list[str]], request: Request) -> Found:
         }
         if all(role in known for role in missing):
             return Found(at | known, True, "the columns are told by the names of the header")
-    known, useless = _by_content(rest if header and rest else rows, request.kind, set(at.values()), missing)
+    known, useless = _by_content(rest if header and rest else rows, set(at.values()), missing)
     if known is None:
-        raise ValueError(_say_ambiguous(path, first, header, request, missing))
+        raise ValueError(_say_ambiguous(path, first, header, missing))
     for role, index in known.items():
         if role not in ("label", "score", "tags") and _counts_on([row[index] for row in (rest if header else rows)]):
             raise ValueError(
@@ -213,7 +213,7 @@ def _is_number(cell):
     return True
 
 
-def _by_content(rows, kind, taken, missing):
+def _by_content(rows, taken, missing):
     """(role -> column where the content leaves no choice, else None; column -> what it holds that is not needed)."""
     width = min(map(len, rows))
     columns = {at: [row[at].strip() for row in rows] for at in range(width) if at not in taken}
@@ -255,7 +255,7 @@ def _counts_on(cells):
     return len(cells) > 2 and None not in numbers and numbers == list(range(numbers[0], numbers[0] + len(cells)))
 
 
-def _say_ambiguous(path, first, header, request, missing):
+def _say_ambiguous(path, first, header, missing):
     return (
         f"{path}:1: which column is {' and which is '.join(missing)}? Found {quantity(len(first), 'column')}"
         f"{'' if header else ' and no header'}: {list_columns(first, header)}. Say it by name or by number, "

@@ -30,7 +30,7 @@ def training_file(recipe, kind, directory=None):
     """`data.train` of files of one's own, read once for all splits that are cut off it; None of other corpora."""
     if not isinstance(recipe.data, FILES) or files.replacements(recipe.data, directory):
         return None
-    check_data(recipe, kind, ("train",), directory)
+    check_data(recipe, ("train",), directory)
     return files.training_file(recipe.data, kind, directory)
 
 
@@ -51,7 +51,7 @@ def examples(recipe, kind, split, directory=None, train_examples=None):
         ValueError: the directory is missing where one is needed, the files are not as they should
             be, or there is no such split.
     """
-    check_data(recipe, kind, (split,), directory)
+    check_data(recipe, (split,), directory)
     if isinstance(recipe.data, FILES):
         return files.examples(recipe.data, kind, split, directory, train_examples)
     if isinstance(recipe.data, data.Parallel):
@@ -61,12 +61,11 @@ def examples(recipe, kind, split, directory=None, train_examples=None):
     return Examples(kind, list(inputs), list(answers))
 
 
-def check_data(recipe, kind, splits, directory=None):
+def check_data(recipe, splits, directory=None):
     """Refuse data that are not there, without reading them or importing a framework.
 
     Args:
         recipe: the `Recipe`.
-        kind: of the examples.
         splits: the names of those that are needed, see `read`.
         directory: where the files lie, unless the data are generated.
 
