@@ -13,6 +13,7 @@ np = later("numpy")
 
 MOST = 1_000_000
 MOST_CHARACTERS = 10_000  # of all texts of a rule
+MOST_CELLS = 100_000  # of the table that a graph compares each step with: a row for each text, as wide as the longest
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,12 @@ class Rule:
                 )
             if sum(map(len, texts)) > MOST_CHARACTERS:
                 raise ValueError(f"{name} may have {MOST_CHARACTERS:,} characters; received {sum(map(len, texts)):,}.")
+            longest = max(map(len, texts), default=0)
+            if len(texts) * longest > MOST_CELLS:
+                raise ValueError(
+                    f"{name} may have {MOST_CELLS:,} characters if each text is filled to the length of the longest; "
+                    f"received {len(texts):,} texts, the longest of {longest:,}. Shorten the longest, or give fewer."
+                )
             return value if self.kind is str else tuple(texts)
         is_whole = self.kind is int
         is_number = isinstance(value, Integral if is_whole else Real) and not isinstance(value, bool)
