@@ -37,7 +37,9 @@ def test_models_and_recipes_of_examples_are_there(monkeypatch):
 def test_every_argument_is_explained(name, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     made = []
-    monkeypatch.setattr(argparse.ArgumentParser, "parse_intermixed_args", lambda self, words: made.append(self))
+    monkeypatch.setattr(
+        argparse.ArgumentParser, "parse_intermixed_args", lambda self, words: made.append(self) or argparse.Namespace()
+    )
     cli.parse(name.split())
     assert [action.dest for action in made[0]._actions if not action.help] == []
     text = made[0].format_help()
