@@ -4,6 +4,8 @@ Random symbols (16 of them), each a copy of the one 21 places before, so that a 
 64, R = 8, two blocks of 4 heads and 64 units, spans that begin at 32. A head's reach is R + z, where its mask ends.
 """
 
+from functools import partial
+
 import keras
 import numpy as np
 from keras import ops
@@ -15,7 +17,7 @@ from zoo.feedforward import FeedForward
 from zoo.models import LanguageModel
 from zoo.reproduce import figures
 from zoo.reproduce.claims import claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer
+from zoo.reproduce.training import Trainer, keep
 
 FULL = {"updates": 600, "seeds": 3}
 QUICK = {"updates": 3, "seeds": 2}
@@ -24,9 +26,9 @@ SPAN, RAMP, START, HEADS, BLOCKS, PRICE = 64, 8, 32, 4, 2, 1e-3
 PRICES = {"no price": 0.0, f"price {PRICE:g}": PRICE}
 
 
-def make_batch(step):
+def make_batch(*seed):
     """A batch in which each symbol is a copy of the one `BACK + 1` places before; the first ones do not count."""
-    ids = np.random.default_rng(step).integers(0, SYMBOLS, (BATCH, TIME + 1)).astype("int32")
+    ids = np.random.default_rng(seed).integers(0, SYMBOLS, (BATCH, TIME + 1)).astype("int32")
     for place in range(BACK + 1, TIME + 1):
         ids[:, place] = ids[:, place - BACK - 1]
     weights = np.broadcast_to(np.arange(TIME) >= BACK, (BATCH, TIME)).astype("float32")
@@ -37,13 +39,8 @@ def make_model(price):
     def attention():
         return AdaptiveSpanAttention(64, HEADS, SPAN, RAMP, price, initial_span=START)
 
-    model = LanguageModel(
-        SYMBOLS,
-        Stack([PreNorm(attention(), FeedForward(64, 128), dropout=0.0) for _ in range(BLOCKS)]),
-        dropout=0.0,
-    )
-    model.build()
-    return model
+    stack = Stack([PreNorm(attention(), FeedForward(64, 128), dropout=0.0) for _ in range(BLOCKS)])
+    return LanguageModel(SYMBOLS, stack, dropout=0.0)
 
 
 def measure_reaches(model):
@@ -67,18 +64,15 @@ def trim_model(model):
 
 
 def measure(log, updates, seeds):
-    facts = {"seeds": list(range(seeds)), "loss": {}, "reach": {}, "windows": {}, "trimmed": [], "weights": {}}
+    facts = {"seeds": list(range(seeds)), "trimmed": []}
     for name, price in PRICES.items():
-        trainer = Trainer(lambda price=price: make_model(price), keras.optimizers.Adam(2e-3))
-        for seed in facts["seeds"]:
-            losses = trainer.train(seed, lambda step, seed=seed: make_batch([seed, step]), updates)
+        trainer = Trainer(partial(make_model, price), keras.optimizers.Adam(2e-3))
+        for losses in trainer.train_each(facts["seeds"], make_batch, updates):
             reach = measure_reaches(trainer.model)
-            penalty = price * float((reach - RAMP).mean(axis=1).sum())
-            facts["loss"].setdefault(name, []).append(round(float(losses[-50:].mean()) - penalty, 4))
-            facts["reach"].setdefault(name, []).append(reach.astype(float).round(1).tolist())
-            facts["weights"].setdefault(name, []).append(trainer.hash())
+            loss = float(losses[-50:].mean()) - price * float((reach - RAMP).mean(axis=1).sum())
             windows, difference = trim_model(trainer.model)
-            facts["windows"].setdefault(name, []).append(windows)
+            keep(facts, name, loss=round(loss, 4), reach=reach.astype(float).round(1).tolist(), windows=windows)
+            keep(facts, name, weights=trainer.hash())
             facts["trimmed"].append(difference)
         log(f"{name}: losses {facts['loss'][name]}, windows {facts['windows'][name]}")
     return facts

@@ -5,6 +5,8 @@ its symbols is the most probable one after the right ones before it, which is wh
 experiment is that of Sutskever et al.: LSTMs without attention copy texts that they read forwards or backwards.
 """
 
+from functools import partial
+
 import numpy as np
 from keras import ops
 
@@ -14,7 +16,7 @@ from zoo.models import Seq2Seq
 from zoo.recurrent import RecurrentEncoder
 from zoo.reproduce import figures, tasks
 from zoo.reproduce.claims import claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer, adam
+from zoo.reproduce.training import Trainer, adam, keep
 
 FULL = {"updates": 900, "copy_updates": 1200, "seeds": 3, "units": 48, "lengths": (3, 5, 8)}
 QUICK = {"updates": 3, "copy_updates": 2, "seeds": 2, "units": 8, "lengths": (3, 4)}
@@ -23,23 +25,18 @@ SYMBOLS, BATCH, TESTS, COPIED = 8, 32, 200, (3, 6)
 VOCABULARY = tasks.FIRST + SYMBOLS
 
 
-def build(model):
-    model.build()
-    return model
-
-
 def make_model(kind, units):
-    return build(Seq2Seq(VOCABULARY, VOCABULARY, units=units, cell="gru", attention=kind))
+    return Seq2Seq(VOCABULARY, VOCABULARY, units=units, cell="gru", attention=kind)
 
 
-def make_reversals(random, count, lengths, longest):
-    ids, lengths = tasks.draw_texts(random, count, lengths, longest, SYMBOLS)
+def make_reversals(count, lengths, longest, *seed):
+    ids, lengths = tasks.draw_texts(np.random.default_rng(seed), count, lengths, longest, SYMBOLS)
     return tasks.make_text_batch(ids, lengths, tasks.reverse(ids, lengths))
 
 
-def make_copies(random, count, turned):
+def make_copies(count, turned, *seed):
     """To write the text itself; with `turned` it is read backwards."""
-    ids, lengths = tasks.draw_texts(random, count, COPIED, COPIED[1], SYMBOLS)
+    ids, lengths = tasks.draw_texts(np.random.default_rng(seed), count, COPIED, COPIED[1], SYMBOLS)
     return tasks.make_text_batch(tasks.reverse(ids, lengths) if turned else ids, lengths, ids)
 
 
@@ -80,35 +77,27 @@ def measure_identities():
 
 def measure(log, updates, copy_updates, seeds, units, lengths):
     facts = {"seeds": list(range(seeds)), "lengths": list(lengths), "identities": measure_identities()}
-    facts |= {"right": {}, "diagonal": {}, "copied": {}, "weights": {}}
     longest, between = max(lengths), (min(lengths), max(lengths))
     for name, kind in KINDS.items():
-        trainer = Trainer(lambda kind=kind: make_model(kind, units), adam(6e-3, updates))
-        for seed in facts["seeds"]:
-            trainer.train(seed, lambda step, s=seed: make_reversals(rng(s, step), BATCH, between, longest), updates)
-            tests = [make_reversals(rng(99, length), TESTS, (length, length), longest) for length in lengths]
-            facts["right"].setdefault(name, []).append([exact_share(trainer, test) for test in tests])
-            facts["weights"].setdefault(name, []).append(trainer.hash())
+        trainer = Trainer(partial(make_model, kind, units), adam(6e-3, updates))
+        for _ in trainer.train_each(facts["seeds"], partial(make_reversals, BATCH, between, longest), updates):
+            tests = [make_reversals(TESTS, (length, length), longest, 99, length) for length in lengths]
+            keep(facts, name, right=[exact_share(trainer, test) for test in tests], weights=trainer.hash())
             if kind:
-                facts["diagonal"].setdefault(name, []).append(diagonal_share(trainer.model, tests[-1]))
+                keep(facts, name, diagonal=diagonal_share(trainer.model, tests[-1]))
         log(f"{name}: right by length {facts['right'][name]}")
 
     def make_plain():
         encoder = RecurrentEncoder(units, "lstm", bidirectional=False)
-        return build(Seq2Seq(VOCABULARY, VOCABULARY, units, "lstm", None, encoder=encoder))
+        return Seq2Seq(VOCABULARY, VOCABULARY, units, "lstm", None, encoder=encoder)
 
     trainer = Trainer(make_plain, adam(4e-3, copy_updates))
     for turned, name in ((False, "forwards"), (True, "backwards")):
-        for seed in facts["seeds"]:
-            trainer.train(seed, lambda step, s=seed, t=turned: make_copies(rng(s, step), BATCH, t), copy_updates)
-            facts["copied"].setdefault(name, []).append(exact_share(trainer, make_copies(rng(99), 5 * TESTS, turned)))
-            facts["weights"].setdefault(f"copy, read {name}", []).append(trainer.hash())
+        for _ in trainer.train_each(facts["seeds"], partial(make_copies, BATCH, turned), copy_updates):
+            keep(facts, name, copied=exact_share(trainer, make_copies(5 * TESTS, turned, 99)))
+            keep(facts, f"copy, read {name}", weights=trainer.hash())
         log(f"copies of texts read {name}: {facts['copied'][name]}")
     return facts
-
-
-def rng(*seed):
-    return np.random.default_rng(seed)
 
 
 def claims(facts):

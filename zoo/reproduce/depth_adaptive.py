@@ -17,7 +17,7 @@ from zoo.depth import GeometricExit, MultinomialExit, make_depth_adaptive_stack,
 from zoo.models import DepthAdaptiveTransformer
 from zoo.reproduce import figures, tasks
 from zoo.reproduce.claims import claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer, adam
+from zoo.reproduce.training import Trainer, adam, keep
 from zoo.text.special import BOS
 from zoo.training import DepthAdaptiveLoss
 from zoo.training.steps import model_inputs
@@ -56,9 +56,7 @@ def make_model(units):
     sizes = {"units": units, "num_heads": 4, "hidden_units": 2 * units, "dropout": 0.0}
     words = tasks.FIRST + LETTERS + POINTERS
     decoder = make_depth_adaptive_stack(LAYERS, **sizes)
-    model = DepthAdaptiveTransformer(words, words, make_stack(1, **sizes), decoder, dropout=0.0)
-    model.build()
-    return model
+    return DepthAdaptiveTransformer(words, words, make_stack(1, **sizes), decoder, dropout=0.0)
 
 
 def sum_errors():
@@ -83,8 +81,8 @@ def measure_exits(trainer, batch, hops):
 
 
 def measure(log, updates, exit_updates, seeds, units):
-    facts = {"seeds": list(range(seeds)), "chances": sum_errors(), "fixed": [], "taught": {}, "weights": {}}
-    base = Trainer(lambda: make_model(units), adam(2e-3, updates), DepthAdaptiveLoss())
+    facts = {"seeds": list(range(seeds)), "chances": sum_errors(), "fixed": []}
+    base = Trainer(partial(make_model, units), adam(2e-3, updates), DepthAdaptiveLoss())
     trainers = {}
     for name, (price, width) in SWEEPS.items():
         loss = DepthAdaptiveLoss("likelihood", price, width, alpha=1.0)
@@ -96,11 +94,10 @@ def measure(log, updates, exit_updates, seeds, units):
         facts["fixed"].append(
             [round(float(share), 4) for share in (logits.argmax(-1) == test["labels"][:, None]).mean((0, 2))]
         )
-        facts["weights"].setdefault("all depths", []).append(base.hash())
+        keep(facts, "all depths", weights=base.hash())
         for name, trainer in trainers.items():
             trainer.train(seed, partial(make_batch, seed, 1), exit_updates)
-            facts["taught"].setdefault(name, []).append(measure_exits(trainer, test, hops))
-            facts["weights"].setdefault(name, []).append(trainer.hash())
+            keep(facts, name, taught=measure_exits(trainer, test, hops), weights=trainer.hash())
         log(f"seed {seed}: exits {[(name, rows[-1]['exit']) for name, rows in facts['taught'].items()]}")
     return facts
 

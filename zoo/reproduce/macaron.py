@@ -6,13 +6,15 @@ training is on chains of pointers (`zoo.reproduce.tasks.draw_pointers`): two blo
 both.
 """
 
+from functools import partial
+
 import numpy as np
 
 from zoo.depth import make_stack
 from zoo.models import Tagger
 from zoo.reproduce import figures, tasks
 from zoo.reproduce.claims import claim, is_above, plus_minus, slope
-from zoo.reproduce.training import Trainer, adam
+from zoo.reproduce.training import Trainer, adam, keep
 
 FULL = {"updates": 400, "seeds": 5, "theory_seeds": 5}
 QUICK = {"updates": 3, "seeds": 2, "theory_seeds": 2}
@@ -23,9 +25,7 @@ WIRINGS = {"pre-LN": "pre_norm", "Macaron": "macaron"}
 
 def make_tagger(wiring):
     stack = make_stack(2, UNITS, 4, HIDDEN, wiring, dropout=0.0)  # which halves it for Macaron
-    model = Tagger(tasks.FIRST + LETTERS + REACH, LETTERS, stack, dropout=0.0)
-    model.build()
-    return model
+    return Tagger(tasks.FIRST + LETTERS + REACH, LETTERS, stack, dropout=0.0)
 
 
 def matrix_exponential(matrix):
@@ -63,17 +63,14 @@ def count_weights():
 
 def measure(log, updates, seeds, theory_seeds):
     facts = {"seeds": list(range(seeds)), "theory_seeds": list(range(theory_seeds)), "parameters": count_weights()}
-    facts |= {"errors": [local_errors(seed) for seed in facts["theory_seeds"]], "loss": {}, "right": {}, "weights": {}}
+    facts |= {"errors": [local_errors(seed) for seed in facts["theory_seeds"]], "trained": {}}
     tokens, labels, _ = tasks.draw_pointers(np.random.default_rng(99), TESTS, TIME, LETTERS, REACH)
     for name, wiring in WIRINGS.items():
-        trainer = Trainer(lambda wiring=wiring: make_tagger(wiring), adam(2e-3, updates))
-        facts["trained"] = facts.get("trained", {}) | {name: trainer.model.count_params()}
-        for seed in facts["seeds"]:
-            losses = trainer.train(seed, lambda step, seed=seed: make_batch(seed, step), updates)
-            facts["loss"].setdefault(name, []).append(round(float(losses[-20:].mean()), 4))
-            share = float(trainer.right(tasks.make_tag_batch(tokens, labels)).mean())
-            facts["right"].setdefault(name, []).append(round(share, 4))
-            facts["weights"].setdefault(name, []).append(trainer.hash())
+        trainer = Trainer(partial(make_tagger, wiring), adam(2e-3, updates))
+        facts["trained"][name] = trainer.model.count_params()
+        for losses in trainer.train_each(facts["seeds"], make_batch, updates):
+            loss, right = losses[-20:].mean(), trainer.right(tasks.make_tag_batch(tokens, labels)).mean()
+            keep(facts, name, loss=round(float(loss), 4), right=round(float(right), 4), weights=trainer.hash())
         log(f"{name}: right {facts['right'][name]}")
     return facts
 

@@ -5,6 +5,8 @@ A model learns n random vectors of 32 numbers by heart, each with a random label
 multiplications are as many.
 """
 
+from functools import partial
+
 import keras
 import numpy as np
 from keras import layers, ops
@@ -13,7 +15,7 @@ from zoo.feedforward import FeedForward, ProductKeyMemory
 from zoo.feedforward.product_key import memory_usage
 from zoo.reproduce import figures
 from zoo.reproduce.claims import claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer
+from zoo.reproduce.training import Trainer, keep
 from zoo.training import RowAdam
 
 FULL = {"pairs": 4000, "updates": 400, "seeds": 3, "num_keys": 128}
@@ -36,6 +38,11 @@ def multiplications(inner):
 def make_feedforward(num_keys):
     """A feed-forward layer with as many multiplications as a memory."""
     return FeedForward(UNITS, multiplications(make_memory(num_keys, None)) // (2 * UNITS))
+
+
+def make_learner(make, num_keys):
+    inputs, inner = keras.Input((1, UNITS), name="x"), make(num_keys)  # before the last layer draws its seed
+    return keras.Model({"x": inputs}, layers.Dense(LABELS, name="labels")(inner(inputs)))
 
 
 LAYERS = {
@@ -71,31 +78,19 @@ def compare_search(num_keys, queries=200):
 
 def measure(log, pairs, updates, seeds, num_keys):
     x, labels = make_pairs(pairs)
-    facts = {"seeds": list(range(seeds)), "pairs": pairs, "search": compare_search(num_keys), "weights": {}}
-    facts |= {"known": {}, "usage": {}, "kl": {}, "products": {}, "sorted": {}}
+    facts = {"seeds": list(range(seeds)), "pairs": pairs, "search": compare_search(num_keys), "products": {}}
     for name, make in LAYERS.items():
-        inner_layers = []
-
-        def make_model(make=make, inner_layers=inner_layers):
-            inner_layers.append(make(num_keys))
-            inputs = keras.Input((1, UNITS), name="x")
-            return keras.Model({"x": inputs}, layers.Dense(LABELS, name="labels")(inner_layers[-1](inputs)))
-
-        trainer = Trainer(make_model, RowAdam(2e-3, 1e-2))
-        inner = inner_layers[0]
+        trainer = Trainer(partial(make_learner, make, num_keys), RowAdam(2e-3, 1e-2))
+        inner = trainer.model.layers[1]
         facts["products"][name] = multiplications(inner)
-        for seed in facts["seeds"]:
-            trainer.train(seed, lambda step, seed=seed: make_batch(x, labels, seed, step), updates)
-            right = [trainer.right(each).mean() for each in split_pairs(x, labels)]
-            facts["known"].setdefault(name, []).append(round(float(np.mean(right)), 4))
-            facts["weights"].setdefault(name, []).append(trainer.hash())
+        for _ in trainer.train_each(facts["seeds"], partial(make_batch, x, labels), updates):
+            known = np.mean([trainer.right(each).mean() for each in split_pairs(x, labels)])
+            keep(facts, name, known=round(float(known), 4), weights=trainer.hash())
             if name.startswith("memory"):
                 weights = ops.convert_to_numpy(inner.value_weights(x))
-                usage = memory_usage(weights)
-                facts["usage"].setdefault(name, []).append(round(usage["usage"], 4))
-                facts["kl"].setdefault(name, []).append(round(usage["kl"], 4))
-                shares = np.sort(weights / weights.sum())[::-1] * len(weights)
-                facts["sorted"].setdefault(name, []).append(shares[:: len(shares) // 64].round(5).tolist())
+                usage, shares = memory_usage(weights), np.sort(weights / weights.sum())[::-1] * len(weights)
+                keep(facts, name, usage=round(usage["usage"], 4), kl=round(usage["kl"], 4))
+                keep(facts, name, sorted=shares[:: len(shares) // 64].round(5).tolist())
         log(f"{name} knows {facts['known'][name]}")
     return facts
 

@@ -5,6 +5,8 @@ first. A SimpleRNN of Keras begins with an orthogonal matrix, which keeps length
 small random numbers, which do not, so there are both.
 """
 
+from functools import partial
+
 import keras
 import numpy as np
 from keras import layers
@@ -12,7 +14,7 @@ from keras import layers
 from zoo.recurrent.cells import make_layer
 from zoo.reproduce import figures
 from zoo.reproduce.claims import bin_means, claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer, adam
+from zoo.reproduce.training import Trainer, adam, keep
 
 FULL = {"updates": 2500, "lag": 20, "seeds": 3}
 QUICK = {"updates": 4, "lag": 3, "seeds": 2}
@@ -50,15 +52,13 @@ def make_examples(count, lag, *seed):
 
 def measure(log, updates, lag, seeds):
     facts = {"counts": {cell: count_weights(cell) for cell in EXPECTED_WEIGHTS}, "lag": lag}
-    facts |= {"seeds": list(range(seeds)), "updates": updates, "recalled": {}, "curves": {}, "weights": {}}
+    facts |= {"seeds": list(range(seeds)), "updates": updates}
     tests = make_examples(TESTS, lag, 99)
     for name, (cell, settings) in CELLS.items():
-        trainer = Trainer(lambda cell=cell, settings=settings: make_reader(cell, settings), adam(5e-3, updates))
-        for seed in facts["seeds"]:
-            losses = trainer.train(seed, lambda step, seed=seed: make_examples(BATCH, lag, seed, step), updates)
-            facts["recalled"].setdefault(name, []).append(round(float(trainer.right(tests).mean()), 4))
-            facts["curves"].setdefault(name, []).append(bin_means(losses, BINS))
-            facts["weights"].setdefault(name, []).append(trainer.hash())
+        trainer = Trainer(partial(make_reader, cell, settings), adam(5e-3, updates))
+        for losses in trainer.train_each(facts["seeds"], partial(make_examples, BATCH, lag), updates):
+            recalled = round(float(trainer.right(tests).mean()), 4)
+            keep(facts, name, recalled=recalled, curves=bin_means(losses, BINS), weights=trainer.hash())
         log(f"{name} recalls {facts['recalled'][name]} of what was {lag} symbols back")
     return facts
 

@@ -5,6 +5,8 @@ symbols, what it writes in the second. It is trained with full attention, which 
 and 8 rounds of hashing into 8 buckets and chunks of 4.
 """
 
+from functools import partial
+
 import keras
 import numpy as np
 from keras import ops
@@ -18,7 +20,7 @@ from zoo.feedforward import FeedForward
 from zoo.models import LanguageModel
 from zoo.reproduce import figures
 from zoo.reproduce.claims import claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer, adam, gradients, to_arrays
+from zoo.reproduce.training import Trainer, adam, gradients, keep, to_arrays
 
 FULL = {"updates": 1500, "seeds": 3, "longest": 9, "depth": 24, "draws": 4}
 QUICK = {"updates": 2, "seeds": 2, "longest": 3, "depth": 3, "draws": 2}
@@ -27,9 +29,9 @@ UNITS, HEADS, BUCKETS, CHUNK = 64, 4, 8, 4
 LEARNT = 0.9
 
 
-def make_duplications(random, count, longest):
+def make_duplications(count, longest, *seed):
     """Texts `0 w 0 w` of which the second half counts; w has `longest` symbols."""
-    words = random.integers(1, SYMBOLS, (count, longest))
+    words = np.random.default_rng(seed).integers(1, SYMBOLS, (count, longest))
     ids = np.pad(words, ((0, 0), (1, 0)))
     ids = np.concatenate([ids, ids], axis=1).astype("int32")
     place = np.arange(ids.shape[1] - 1)
@@ -137,20 +139,16 @@ def make_attention(units):
 
 
 def measure(log, updates, seeds, longest, depth, draws):
-    facts = {"seeds": list(range(seeds)), "union": union_errors(), "longest": longest, "depth": depth, "weights": {}}
+    facts = {"seeds": list(range(seeds)), "union": union_errors(), "longest": longest, "depth": depth}
     facts |= {"meetings": [meeting_shares(seed) for seed in range(5)], "undone": rebuild_error(depth)}
-    facts |= {"gradients": gradient_error(), "right": []}
+    facts |= {"gradients": gradient_error(), "right": [], "full": []}
     log(f"mathematics: {facts['union']}, {facts['undone']}, {facts['gradients']}")
     trainer = Trainer(lambda: make_writer(chunk=2 * longest + 2), adam(3e-3, updates))
     readers = {rounds: make_writer(rounds) for rounds in ROUNDS}
-    test = make_duplications(np.random.default_rng(99), TESTS, longest)
+    test = make_duplications(TESTS, longest, 99)
     counted = test["weights"] > 0
-    facts["full"] = []
-    for seed in facts["seeds"]:
-        trainer.train(
-            seed, lambda step, s=seed: make_duplications(np.random.default_rng([s, step]), BATCH, longest), updates
-        )
-        facts["weights"].setdefault("full attention", []).append(trainer.hash())
+    for seed, _ in enumerate(trainer.train_each(facts["seeds"], partial(make_duplications, BATCH, longest), updates)):
+        keep(facts, "full attention", weights=trainer.hash())
         facts["full"].append(round(float(trainer.right(test)[counted].mean()), 4))
         shares = []
         for reader in readers.values():

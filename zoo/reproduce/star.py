@@ -5,6 +5,8 @@ target is the sum of the masked rows. Guessing 4/2 has a squared error of 4/12. 
 0.003, batches of 32. Without the relay ("ring") a text is summed up by max H + mean e.
 """
 
+from functools import partial
+
 import keras
 import numpy as np
 from keras import ops
@@ -12,7 +14,7 @@ from keras import ops
 from zoo.depth import make_star_stack
 from zoo.reproduce import figures
 from zoo.reproduce.claims import bin_means, claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer
+from zoo.reproduce.training import Trainer, keep
 
 FULL = {"updates": 600, "seeds": 3, "n": 20, "k": 4}
 QUICK = {"updates": 3, "seeds": 2, "n": 8, "k": 2}
@@ -66,20 +68,17 @@ def count_moved(connections, steps, n=11, at=5):
 
 
 def measure(log, updates, seeds, n, k):
-    facts = {"seeds": list(range(seeds)), "updates": updates, "n": n, "k": k, "error": {}, "curves": {}, "weights": {}}
+    facts = {"seeds": list(range(seeds)), "updates": updates, "n": n, "k": k}
     facts["moved"] = {name: [count_moved(kind, steps) for steps in (1, 2)] for name, kind in CONNECTIONS.items()}
     facts["scores"] = {str(size): [6 * size + 1, size**2] for size in (100, 200)}  # 5 a node, n + 1 of the relay
     test = make_batch(n, k, 99, count=TESTS)
     for name, connections in CONNECTIONS.items():
         schedule = keras.optimizers.schedules.CosineDecay(3e-3, updates)
         optimizer = keras.optimizers.Adam(schedule, clipnorm=5.0)
-        trainer = Trainer(lambda kind=connections: make_summation(kind, n, k), optimizer, squared_error)
-        for seed in facts["seeds"]:
-            losses = trainer.train(seed, lambda step, seed=seed: make_batch(n, k, seed, step), updates)
-            error = np.mean((trainer.outputs(test) - test["labels"]) ** 2)
-            facts["error"].setdefault(name, []).append(round(float(error), 5))
-            facts["curves"].setdefault(name, []).append(bin_means(losses, BINS))
-            facts["weights"].setdefault(name, []).append(trainer.hash())
+        trainer = Trainer(partial(make_summation, connections, n, k), optimizer, squared_error)
+        for losses in trainer.train_each(facts["seeds"], partial(make_batch, n, k), updates):
+            error = round(float(np.mean((trainer.outputs(test) - test["labels"]) ** 2)), 5)
+            keep(facts, name, error=error, curves=bin_means(losses, BINS), weights=trainer.hash())
         log(f"{name}: squared errors {facts['error'][name]}")
     return facts
 

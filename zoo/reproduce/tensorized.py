@@ -4,6 +4,8 @@ The training: a language model of two blocks of 48 units reads 24 symbols of a c
 transitions), with multi-linear attention of one core or two, or with multi-head attention.
 """
 
+from functools import partial
+
 import numpy as np
 from keras import ops
 
@@ -14,7 +16,7 @@ from zoo.feedforward import FeedForward
 from zoo.models import LanguageModel
 from zoo.reproduce import figures
 from zoo.reproduce.claims import bin_means, claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer, adam
+from zoo.reproduce.training import Trainer, adam, keep
 
 FULL = {"updates": 400, "seeds": 3}
 QUICK = {"updates": 3, "seeds": 2}
@@ -101,22 +103,18 @@ class Chain:
 
 def make_model(attention):
     stack = Stack([PreNorm(attention(), FeedForward(UNITS, 2 * UNITS), dropout=0.0) for _ in range(2)])
-    model = LanguageModel(SYMBOLS, stack, dropout=0.0)
-    model.build()
-    return model
+    return LanguageModel(SYMBOLS, stack, dropout=0.0)
 
 
 def measure(log, updates, seeds):
     facts = {"seeds": list(range(seeds)), "parameters": parameter_rows(), "collapse": measure_collapse()}
-    facts |= {"leak": measure_leak(), "updates": updates, "loss": {}, "weights": {}, "curves": {}}
+    facts |= {"leak": measure_leak(), "updates": updates}
     chain = Chain()
     for name, attention in ATTENTIONS.items():
-        trainer = Trainer(lambda attention=attention: make_model(attention), adam(3e-3, updates))
-        for seed in facts["seeds"]:
-            losses = trainer.train(seed, lambda step, seed=seed: chain.batch(seed, step), updates)
-            facts["loss"].setdefault(name, []).append(round(float(losses[-LAST:].mean()), 4))
-            facts["curves"].setdefault(name, []).append(bin_means(losses, BINS))
-            facts["weights"].setdefault(name, []).append(trainer.hash())
+        trainer = Trainer(partial(make_model, attention), adam(3e-3, updates))
+        for losses in trainer.train_each(facts["seeds"], chain.batch, updates):
+            loss = round(float(losses[-LAST:].mean()), 4)
+            keep(facts, name, loss=loss, curves=bin_means(losses, BINS), weights=trainer.hash())
         log(f"{name}: {facts['loss'][name]} nats per symbol")
     return facts
 

@@ -1,6 +1,7 @@
 """A small training that is the same, bit for bit, each time: one compiled step for all seeds of an architecture."""
 
 import hashlib
+from functools import partial
 
 import keras
 import numpy as np
@@ -17,6 +18,12 @@ def to_arrays(variables):
     return [np.array(keras.ops.convert_to_numpy(variable)) for variable in variables]
 
 
+def keep(facts, name, **measured):
+    """Append what was measured of a seed to the lists `facts[KEY][name]`."""
+    for key, value in measured.items():
+        facts.setdefault(key, {}).setdefault(name, []).append(value)
+
+
 def adam(rate=3e-3, updates=None, clip=1.0):
     """Adam with gradients of a norm up to `clip`; with `updates` the rate warms up for a tenth of them, then falls."""
     if updates:
@@ -29,7 +36,7 @@ class Trainer:
     """Trains one architecture with several seeds by one compiled step.
 
     Args:
-        make: makes a model, which is built, of freshly drawn weights.
+        make: makes a model of freshly drawn weights; one of the zoo need not be built.
         optimizer: of Keras; None is Adam at 0.003 without clipping.
         loss: as of `zoo.training.make_steps`; None is the cross entropy.
     """
@@ -44,7 +51,15 @@ class Trainer:
     def make_model(self, seed):
         """A model of the weights that belong to a seed."""
         keras.utils.set_random_seed(seed)
-        return self.make()
+        model = self.make()
+        if not model.built:
+            model.build()
+        return model
+
+    def train_each(self, seeds, batch, updates):
+        """Train from the weights of each seed in turn, and give its losses; a step reads `batch(seed, step)`."""
+        for seed in seeds:
+            yield self.train(seed, partial(batch, seed), updates)
 
     def train(self, seed, batch, updates):
         """Train from the weights of a seed; `batch(step)` gives what a step reads. Returns the losses, `(updates,)`."""

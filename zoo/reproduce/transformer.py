@@ -5,6 +5,8 @@ N(0, 1/d), random labels. The training is on sequences of 12 random symbols (12 
 is the symbol at the mirrored one: a `Tagger` of 6 blocks of 64 units, Adam (0.9, 0.98) at 0.003, batches of 32.
 """
 
+from functools import partial
+
 import keras
 import numpy as np
 from keras import ops
@@ -27,25 +29,23 @@ SETTINGS = {  # name: block, whether the rate warms up, for as many updates agai
 }
 
 
-def make_batch(step):
+def make_batch(_, step):
+    """The same for all seeds."""
     ids = np.random.default_rng(step).integers(tasks.FIRST, tasks.FIRST + SYMBOLS, (BATCH, TIME)).astype("int32")
     return tasks.make_tag_batch(ids, ids[:, ::-1].copy())
 
 
 def make_tagger(block, layers):
     stack = make_stack(layers, units=UNITS, num_heads=4, hidden_units=4 * UNITS, block=block, dropout=0.0)
-    model = Tagger(tasks.FIRST + SYMBOLS, tasks.FIRST + SYMBOLS, stack, dropout=0.0)
-    model.build()
-    return model
+    return Tagger(tasks.FIRST + SYMBOLS, tasks.FIRST + SYMBOLS, stack, dropout=0.0)
 
 
 def train_curves(block, warmup, updates, layers, seeds):
     """(the loss of every update, a row a seed; the hashes). One compiled step serves all seeds."""
     optimizer = keras.optimizers.Adam(ConstantRate(RATE, updates if warmup else 0), beta_2=0.98, epsilon=1e-9)
-    trainer, rows, hashes = Trainer(lambda: make_tagger(block, layers), optimizer), [], []
-    for seed in range(seeds):
-        rows.append(trainer.train(seed, make_batch, 2 * updates if warmup else updates))
-        hashes.append(trainer.hash())
+    trainer = Trainer(partial(make_tagger, block, layers), optimizer)
+    runs = trainer.train_each(range(seeds), make_batch, 2 * updates if warmup else updates)
+    rows, hashes = zip(*((losses, trainer.hash()) for losses in runs), strict=True)
     return np.array(rows), hashes
 
 

@@ -7,6 +7,8 @@ before it. Pointers (`zoo.reproduce.tasks.draw_pointers`): a tagger that applies
 rule.
 """
 
+from functools import partial
+
 import keras
 import numpy as np
 from keras import ops
@@ -17,7 +19,7 @@ from zoo.embeddings import SinusoidalPositions
 from zoo.models import Seq2Seq, Tagger, Transformer
 from zoo.reproduce import figures, tasks
 from zoo.reproduce.claims import claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer, adam
+from zoo.reproduce.training import Trainer, adam, keep
 
 FULL = {"updates": 2000, "ponder_updates": 1000, "seeds": 3, "units": 48}
 QUICK = {"updates": 2, "ponder_updates": 2, "seeds": 2, "units": 8}
@@ -67,14 +69,14 @@ def make_lstm(units, offset):
 MODELS = {"Universal": make_universal, "Transformer": make_transformer, "LSTM": make_lstm}
 
 
-def make_copies(random, count, lengths, longest, symbols=SYMBOLS):
-    ids, lengths = tasks.draw_texts(random, count, lengths, longest, symbols)
+def make_copies(count, lengths, longest, *seed):
+    ids, lengths = tasks.draw_texts(np.random.default_rng(seed), count, lengths, longest, SYMBOLS)
     return tasks.make_text_batch(ids, lengths, ids)
 
 
 def build(model):
     """The model after a call, which also builds positions that were set afterwards."""
-    batch = make_copies(np.random.default_rng(0), 2, (1, 2), 2, 2)
+    batch = make_copies(2, (1, 2), 2, 0)
     model({name: batch[name] for name in ("source_ids", "source_lengths", "target_ids")})
     return model
 
@@ -94,50 +96,40 @@ def weight_sums(chances=(0.6, 0.6), rules=("accumulated", "interpolated")):
 
 
 def measure_copying(log, facts, updates, units):
+    tests = [make_copies(COUNT, (length, length), TESTS[-1], 99) for length in TESTS]
     for name, make in MODELS.items():
         trainer = Trainer(lambda make=make: build(make(units, TESTS[-1])), adam(2e-3, updates))
         facts["parameters"][name] = trainer.model.count_params()
-        for seed in facts["seeds"]:
-            trainer.train(
-                seed,
-                lambda step, seed=seed: make_copies(np.random.default_rng([seed, step]), BATCH, (1, LONGEST), LONGEST),
-                updates,
-            )
-            shares = []
-            for length in TESTS:
-                batch = make_copies(np.random.default_rng(99), COUNT, (length, length), TESTS[-1])
-                shares.append(round(float(trainer.right(batch)[:, :length].mean()), 4))
-            facts["right"].setdefault(name, []).append(shares)
-            facts["weights"].setdefault(name, []).append(trainer.hash())
+        for _ in trainer.train_each(facts["seeds"], partial(make_copies, BATCH, (1, LONGEST), LONGEST), updates):
+            right = (trainer.right(test)[:, :length].mean() for test, length in zip(tests, TESTS, strict=True))
+            shares = [round(float(share), 4) for share in right]
+            keep(facts, name, right=shares, weights=trainer.hash())
         log(f"{name} copies {facts['right'][name]} of the symbols of texts of {TESTS}")
 
 
 def measure_pondering(log, facts, updates, units):
     def tagger():
         stack = make_universal_stack(6, units, 4, 2 * units, Halting(ponder=0.02), dropout=0.0, seed=0)
-        model = Tagger(tasks.FIRST + LETTERS + REACH, LETTERS, stack, dropout=0.0)
-        model.build()
-        return model
+        return Tagger(tasks.FIRST + LETTERS + REACH, LETTERS, stack, dropout=0.0)
 
     def batch(*seed, count=2 * BATCH):
         tokens, labels, hops = tasks.draw_pointers(np.random.default_rng(seed), count, TIME, LETTERS, REACH)
         return tasks.make_tag_batch(tokens, labels), np.minimum(hops, HOPS)
 
     trainer, (test, hops) = Trainer(tagger, adam(2e-3, updates)), batch(99, count=500)
-    for seed in facts["seeds"]:
-        trainer.train(seed, lambda step, seed=seed: batch(seed, step)[0], updates)
-        model = trainer.model
+    model = trainer.model
+    for _ in trainer.train_each(facts["seeds"], lambda *seed: batch(*seed)[0], updates):
         _, statistics = model.encoder.ponder(model.positions(model.embedding(test["token_ids"])))
         steps, right = ops.convert_to_numpy(statistics["updates"]), trainer.right(test)
         facts["steps"].append([round(float(steps[hops == hop].mean()), 3) for hop in range(HOPS + 1)])
         facts["solved"].append([round(float(right[hops == hop].mean()), 4) for hop in range(HOPS + 1)])
-        facts["weights"].setdefault("pointers, ACT", []).append(trainer.hash())
+        keep(facts, "pointers, ACT", weights=trainer.hash())
     log(f"steps by hops {facts['steps']}")
 
 
 def measure(log, updates, ponder_updates, seeds, units):
-    facts = {"seeds": list(range(seeds)), "lengths": list(TESTS), "sums": weight_sums(), "parameters": {}, "right": {}}
-    facts |= {"steps": [], "solved": [], "weights": {}, "sizes": {}}
+    facts = {"seeds": list(range(seeds)), "lengths": list(TESTS), "sums": weight_sums(), "parameters": {}}
+    facts |= {"steps": [], "solved": [], "sizes": {}}
     for steps in (2, 8):
         stack = make_universal_stack(steps, 16, 2, 32, dropout=0.0)
         stack.build((None, None, 16))
