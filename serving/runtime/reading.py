@@ -5,7 +5,7 @@ It needs only the standard library. A TensorFlow graph has the same rules in `se
 
 import re
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from serving.lazy import later
 from serving.runtime import doubt
@@ -135,7 +135,7 @@ class Bound:
     def _limit_words(self, part, places, pieces, around):
         if part.error or not places:
             return part
-        first, whole = [0, *accumulate(map(len, pieces))], sum(pieces, [])
+        first, whole = [0, *accumulate(map(len, pieces))], list(chain.from_iterable(pieces))
         limited = self.limit(part, whole, around)
         if limited.error:
             return limited

@@ -203,3 +203,9 @@ def test_a_graph_reads_the_words_that_python_reads(tokenizers, overlong, around)
         assert errors[row].decode() == (reading.error or "")
         assert warnings[row].decode() == (reading.warning or "")
     assert np.sum([len(reading.places) for reading in readings]) > 5
+
+
+def test_the_time_of_a_text_grows_with_its_words():
+    """The ids of so many words were put together in a time that is quadratic, which would be minutes here."""
+    (reading,) = Bound(max_input=400_000).read_words(["a " * 150_000], lambda words: [[5, 6]] * len(words))
+    assert len(reading.places) == 150_000 and len(reading.ids) == 300_000
