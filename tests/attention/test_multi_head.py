@@ -56,6 +56,18 @@ def test_keras_own_layer_agrees(causal):
     np.testing.assert_allclose(received, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_a_mask_of_ones_and_zeros_is_one_of_true_and_false(dtype):
+    """As tokenizers of other libraries give it, and as in Keras' own layers; with dropout and without."""
+    layer, zeros_and_ones = made(QUERY, VALUE, dropout=0.1), MASK.astype(dtype)
+    for training in (False, True):
+        layer.dropout_layer.seed_generator.state.assign([1, 2])
+        expected = ops.convert_to_numpy(layer(QUERY, VALUE, value_mask=MASK, training=training))
+        layer.dropout_layer.seed_generator.state.assign([1, 2])
+        received = ops.convert_to_numpy(layer(QUERY, VALUE, value_mask=zeros_and_ones, training=training))
+        np.testing.assert_allclose(received, expected, atol=1e-6)
+
+
 def test_weights_are_a_distribution_over_what_is_seen():
     layer = made(QUERY, VALUE)
     weights = ops.convert_to_numpy(layer.attention_weights(QUERY, VALUE, value_mask=MASK, causal=True))

@@ -149,8 +149,10 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
 
     def mix_all(self, query, key, value, value_mask=None, causal=False, bias=None):
         """The same of projected `(batch, time, units)`, by a fused kernel where there is one."""
-        mask = None if value_mask is None else value_mask[:, None, None, :]
-        heads = [ops.reshape(part, (*ops.shape(part)[:2], self.num_heads, -1)) for part in (query, key, value)]
+        mask = None if value_mask is None else ops.cast(value_mask, "bool")[:, None, None, :]
+        heads = [
+            ops.reshape(part, (*ops.shape(part)[:2], self.num_heads, self.head_dim)) for part in (query, key, value)
+        ]
         mixed = ops.dot_product_attention(*heads, bias=bias, mask=mask, is_causal=causal)
         mixed = ops.reshape(mixed, (*ops.shape(query)[:2], self.num_heads * self.head_dim))
         if value_mask is None:
