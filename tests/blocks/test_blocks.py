@@ -111,3 +111,9 @@ def test_units_must_agree(wrong):
             FeedForward(sizes["feedforward"], 8),
             MultiHeadAttention(sizes["cross_attention"], 2),
         )
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_stream_of_another_width_is_refused(name):
+    with pytest.raises(ValueError, match=r"expected \(batch, time, 6\).*Received: \(4, 5, 7\).*the same units"):
+        make_block(name)(np.ones((4, 5, 7), "float32"))

@@ -69,6 +69,12 @@ class Block(ImplicitMasks, layers.Layer, ABC):
         ]
 
     def build(self, x_shape, memory_shape=None):
+        if x_shape[-1] != self.units:
+            raise ValueError(
+                f"{type(self).__name__} {self.name!r} adds what its sub-layers give to what goes in, so both have one "
+                f"width: expected (batch, time, {self.units}), as its sub-layers have. Received: {tuple(x_shape)}. "
+                "Give the layer in front of it (an embedding, positions) the same units, or put a Dense between them."
+            )
         for norm in self.norms:
             norm.build(tuple(x_shape))
         for name in self.present:
@@ -98,7 +104,7 @@ class Block(ImplicitMasks, layers.Layer, ABC):
 
     @property
     def units(self):
-        return self.attention.units
+        return getattr(self, self.present[-1]).units
 
     @abstractmethod
     def join(self, x, norm, branch):
@@ -217,8 +223,8 @@ class PostNorm(Block):
         epsilon: what the norms add to the variance.
 
     Raises:
-        ValueError: an unknown norm, the sub-layers' units differ, or a memory is given where there is no
-            cross_attention.
+        ValueError: an unknown norm, the units of the sub-layers and of what goes in differ, or a memory is given where
+            there is no cross_attention.
 
     Example:
         >>> import numpy as np
