@@ -12,6 +12,7 @@ from zoo.embeddings import (
     ConcatenatedPositions,
     ConvolutionalPositions,
     LearnedPositions,
+    SentenceEmbedding,
     SinusoidalPositions,
     SpelledEmbedding,
     TokenEmbedding,
@@ -33,6 +34,17 @@ def test_tokens_are_scaled_rows_and_logits_products_with_them():
 def test_scaled_embeddings_start_with_variance_one():
     layer = TokenEmbedding(1009, 61)
     assert abs(ops.convert_to_numpy(layer(np.arange(1009))).std() - 1) < 0.02
+
+
+@pytest.mark.parametrize("layer", [TokenEmbedding(13, 7), SpelledEmbedding(13, 7), SentenceEmbedding(13, 7)])
+def test_ids_are_whole_numbers_of_any_width(layer):
+    def vectors(ids):
+        return ops.convert_to_numpy(keras.tree.flatten(layer(ids))[0])
+
+    for dtype in ("uint8", "uint16", "int64"):
+        np.testing.assert_array_equal(vectors(IDS.astype(dtype)), vectors(IDS))
+    with pytest.raises(ValueError, match='whole numbers.*Received: float32.*dtype="int32"'):
+        layer(IDS.astype("float32"))
 
 
 def test_logits_are_float32_in_low_precision():

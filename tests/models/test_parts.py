@@ -51,3 +51,29 @@ def test_dropout_is_seeded_and_in_training_only(name):
     one, other = (ops.convert_to_numpy(model(inputs, training=True)) for model in (first, second))
     np.testing.assert_array_equal(one, other)
     assert np.abs(one - still).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_inputs_are_told_by_name_and_axes(name):
+    make, arguments = MODELS[name]
+    model, inputs = make(), arguments(ROWS, 7, 5)
+    ids = next(key for key in inputs if key.endswith("ids"))
+    wrong = [
+        (inputs[ids], "Received: "),
+        ({key: value for key, value in inputs.items() if key != ids}, "Received: "),
+        ({**inputs, ids: inputs[ids][0]}, rf"Received: .*{ids} \({inputs[ids].shape[1]},\)"),
+    ]
+    for each, received in wrong:
+        with pytest.raises(ValueError, match=rf"expected .*{ids} \(batch, time\).* {received}"):
+            model(each)
+
+
+@pytest.mark.parametrize("name", ["transformer", "seq2seq", "classifier"])
+def test_padding_may_be_no_id_of_the_vocabulary(name):
+    """Such as -100: TensorFlow refused it, and on JAX the whole row was NaN."""
+    make, arguments = MODELS[name]
+    model, inputs = make(), arguments(ROWS, 7, 5)
+    ids, lengths = ("token_ids", "lengths") if name == "classifier" else ("source_ids", "source_lengths")
+    padding = np.arange(inputs[ids].shape[1]) >= inputs[lengths][:, None]
+    strange = {**inputs, ids: np.where(padding, -100, inputs[ids]).astype("int32")}
+    np.testing.assert_array_equal(*(ops.convert_to_numpy(model(each)) for each in (inputs, strange)))

@@ -7,6 +7,7 @@ from keras import initializers, layers, ops
 from zoo.core import protocols
 from zoo.core.masks import ImplicitMasks, wide
 from zoo.core.registry import register
+from zoo.embeddings.ids import as_ids
 
 WORDS = 8  # tokens of a usual sentence
 
@@ -95,7 +96,7 @@ class SentenceEmbedding(ImplicitMasks, layers.Layer):
         self.ends.assign(ends)
 
     def call(self, ids, mask=None, training=None):
-        mask = ops.ones_like(ids, dtype="bool") if mask is None else mask
+        ids, mask = as_ids(ids), ops.ones_like(ids, dtype="bool") if mask is None else mask
         member, kept = self._members(ids, mask)
         words = ops.take(ops.cast(self.matrix, self.compute_dtype), ids, axis=0)
         masks = ops.take(ops.cast(self.masks, self.compute_dtype), self._places(member, mask), axis=0)

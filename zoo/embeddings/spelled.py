@@ -8,6 +8,7 @@ from zoo.core import protocols
 from zoo.core.dropout import Dropout
 from zoo.core.masks import wide
 from zoo.core.registry import register
+from zoo.embeddings.ids import as_ids
 
 
 @register
@@ -96,6 +97,7 @@ class SpelledEmbedding(layers.Layer):
         self.starts.assign(starts)
 
     def call(self, ids, training=None):
+        ids = as_ids(ids)
         own = ops.take(ops.cast(self.matrix, self.compute_dtype), ids, axis=0)
         own = own * self.dropout_layer(ops.ones_like(own[:, :, :1]), training=training)
         characters = ops.take(ops.cast(self.spelling, self.compute_dtype), ops.take(self.table, ids, axis=0), axis=0)

@@ -6,6 +6,7 @@ from keras import initializers, layers, ops
 
 from zoo.core import protocols
 from zoo.core.registry import register
+from zoo.embeddings.ids import as_ids
 
 
 @register
@@ -26,7 +27,8 @@ class TokenEmbedding(layers.Layer):
         output_units: width of what `logits` reads, where that is not `units`; the matrices then cannot be tied.
 
     Raises:
-        ValueError: a size is not a positive integer, or `output_units` with tied matrices.
+        ValueError: a size is not a positive integer, `output_units` with tied matrices, or (when called) ids that are
+            no whole numbers.
 
     Example:
         >>> import numpy as np
@@ -79,7 +81,7 @@ class TokenEmbedding(layers.Layer):
         return self.add_weight(name=name, shape=(self.vocab_size, units), initializer=initializer)
 
     def call(self, ids, training=None):
-        x = ops.take(ops.cast(self.matrix, self.compute_dtype), ids, axis=0)
+        x = ops.take(ops.cast(self.matrix, self.compute_dtype), as_ids(ids), axis=0)
         return x * self.units**0.5 if self.scaled else x
 
     def logits(self, x, columns=None):

@@ -1,5 +1,6 @@
 """A model that gives a text its vector."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from keras import ops
@@ -86,12 +87,8 @@ class Encoder(Labeller):
         return output_units(self.encoder)
 
     def call(self, inputs, training=None):
-        if "first_ids" in inputs:
-            sides = (
-                self.summarise({"token_ids": inputs[f"{side}_ids"], "lengths": inputs[f"{side}_lengths"]}, training)
-                for side in ("first", "second")
-            )
-            first, second = map(normalise, sides)
+        if isinstance(inputs, Mapping) and "first_ids" in inputs:
+            first, second = map(normalise, self.summarise_both(inputs, training))
             if "scale" in inputs:
                 return partner_logits(first, second, inputs["scale"], inputs["second_lengths"])
             return ops.sum(first * second, axis=-1)

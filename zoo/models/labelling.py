@@ -13,6 +13,7 @@ from zoo.decoding.loop import PAD
 from zoo.embeddings import Entrance, TokenEmbedding, positions_before
 from zoo.models import signatures
 from zoo.models.directions import check_both_ways
+from zoo.models.inputs import named
 from zoo.models.inside_keras import InsideKeras
 
 
@@ -73,8 +74,9 @@ class Labeller(InsideKeras, keras.Model):
 
     def read(self, inputs, training=None, **settings):
         """`(outputs of the encoder, mask (batch, time))`, with the time axis of the embedding."""
-        mask = length_mask(inputs["lengths"], ops.shape(inputs["token_ids"])[1])
-        token_ids = ops.where(mask, inputs["token_ids"], PAD)
+        token_ids, lengths = named(self, inputs, "token_ids", "lengths")
+        mask = length_mask(lengths, ops.shape(token_ids)[1])
+        token_ids = ops.where(mask, token_ids, PAD)
         x, mask = self.entrance.read(token_ids, mask, training)
         return self.encoder(x, mask=mask, training=training, **settings), mask
 
@@ -88,6 +90,13 @@ class Labeller(InsideKeras, keras.Model):
             return self.read(inputs, training, summary=True)[0]
         states, mask = self.read(inputs, training)
         return masked_mean(states, mask) if self.pooling is None else self.pooling(states, mask=mask)
+
+    def summarise_both(self, inputs, training=None):
+        """The vectors of the first texts of pairs, and of the second ones."""
+        names = ("first_ids", "first_lengths", "second_ids", "second_lengths")
+        first, first_lengths, second, second_lengths = named(self, inputs, *names)
+        sides = (first, first_lengths), (second, second_lengths)
+        return [self.summarise({"token_ids": ids, "lengths": lengths}, training) for ids, lengths in sides]
 
     def logits(self, states, training=None):
         """`(batch, num_labels)`; where that is 1, numbers `(batch,)`."""

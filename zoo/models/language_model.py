@@ -15,6 +15,7 @@ from zoo.embeddings import Entrance, positions_before
 from zoo.models import signatures
 from zoo.models.directions import check_causal
 from zoo.models.embedded import make_embedding
+from zoo.models.inputs import named
 from zoo.models.inside_keras import InsideKeras
 
 
@@ -89,7 +90,8 @@ class LanguageModel(InsideKeras, keras.Model):
 
     def states(self, inputs, training=None):
         """The decoder's states `h`, `(batch, time, units)`."""
-        x, _ = self.entrance.read(inputs["token_ids"], training=training)
+        (token_ids,) = named(self, inputs, "token_ids")
+        x, _ = self.entrance.read(token_ids, training=training)
         mask = optional_mask(inputs.get("lengths"), x)
         return self.decoder(x, mask=mask, causal=True, training=training)
 

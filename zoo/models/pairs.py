@@ -64,10 +64,7 @@ class PairClassifier(Labeller):
             self.hidden.build((None, 4 * output_units(self.encoder)))
 
     def call(self, inputs, training=None):
-        first, second = (
-            self.summarise({"token_ids": inputs[f"{side}_ids"], "lengths": inputs[f"{side}_lengths"]}, training)
-            for side in ("first", "second")
-        )
+        first, second = self.summarise_both(inputs, training)
         difference = first - second
         features = ops.concatenate([first, second, ops.abs(difference), difference], axis=-1)
         return self.logits(self.hidden(features), training)

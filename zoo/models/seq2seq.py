@@ -10,8 +10,10 @@ from zoo.core.beams import flatten_beams, gather_beams
 from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import length_mask
 from zoo.core.registry import register
-from zoo.decoding.loop import BOS
+from zoo.decoding.loop import BOS, PAD
+from zoo.embeddings.ids import as_ids
 from zoo.models import signatures
+from zoo.models.inputs import named
 from zoo.models.inside_keras import InsideKeras
 from zoo.recurrent import RecurrentDecoder, RecurrentEncoder
 
@@ -115,15 +117,16 @@ class Seq2Seq(InsideKeras, keras.Model):
         self.bias = self.add_weight(name="bias", shape=(self.target_vocab_size,), initializer="zeros")
 
     def call(self, inputs, training=None):
-        memory = self.encode(inputs["source_ids"], inputs["source_lengths"], training)
-        embeddings = self._embed("target", inputs["target_ids"], training)
+        source_ids, lengths, target_ids = named(self, inputs, "source_ids", "source_lengths", "target_ids")
+        memory = self.encode(source_ids, lengths, training)
+        embeddings = self._embed("target", target_ids, training)
         outputs = self.decoder(embeddings, memory, training=training)
         return self.logits(outputs, embeddings, training)
 
     def _embed(self, side, token_ids, training=None):
         """The embeddings of ids; recurrence knows their order, so there are no positions."""
         embedding = {"source": self.source_embedding, "target": self.target_embedding}[side]
-        return self.dropout_layers[side](embedding(token_ids), training=training)
+        return self.dropout_layers[side](embedding(as_ids(token_ids)), training=training)
 
     def logits(self, outputs, embeddings, training=None, rows=None):
         hidden = self.readout(ops.concatenate([outputs, embeddings], axis=-1))
@@ -141,7 +144,7 @@ class Seq2Seq(InsideKeras, keras.Model):
     def encode(self, source_ids, source_lengths, training=None):
         """`(batch, time)` ids and `(batch,)` lengths -> memory, a dict of tensors with the batch axis first."""
         mask = length_mask(source_lengths, ops.shape(source_ids)[1])
-        embeddings = self._embed("source", source_ids, training)
+        embeddings = self._embed("source", ops.where(mask, source_ids, PAD), training)
         values, states = self.encoder(embeddings, mask=mask, training=training)
         return self.decoder.remember(self.dropout_layers["memory"](values, training=training), mask, states)
 

@@ -10,11 +10,12 @@ from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import length_mask, optional_mask
 from zoo.core.protocols import Depth, Positions, output_units
 from zoo.core.registry import register
-from zoo.decoding.loop import BOS
+from zoo.decoding.loop import BOS, PAD
 from zoo.embeddings import Entrance, positions_before
 from zoo.models import signatures
 from zoo.models.directions import check_both_ways, check_causal
 from zoo.models.embedded import make_embedding
+from zoo.models.inputs import named
 from zoo.models.inside_keras import InsideKeras
 
 SIDES = ("source", "target")
@@ -138,9 +139,10 @@ class Transformer(InsideKeras, keras.Model):
 
     def _prepare(self, inputs, training):
         """The decoder's input, and the other arguments of its call."""
-        mask = length_mask(inputs["source_lengths"], ops.shape(inputs["source_ids"])[1])
-        memory = self._encode(inputs["source_ids"], mask, training)
-        x, _ = self.target_entrance.read(inputs["target_ids"], training=training)
+        source_ids, lengths, target_ids = named(self, inputs, "source_ids", "source_lengths", "target_ids")
+        mask = length_mask(lengths, ops.shape(source_ids)[1])
+        memory = self._encode(source_ids, mask, training)
+        x, _ = self.target_entrance.read(target_ids, training=training)
         target_mask = optional_mask(inputs.get("target_lengths"), x)
         masks = {"mask": target_mask, "memory": memory, "memory_mask": mask}
         return x, {**masks, "causal": True, "training": training}
@@ -161,7 +163,8 @@ class Transformer(InsideKeras, keras.Model):
         return Entrance(self.target_embedding, self.positions, self.dropout_layers["target"])
 
     def _encode(self, source_ids, mask, training=None):
-        x, _ = self.source_entrance.read(source_ids, training=training)  # positions by place need no mask
+        ids = ops.where(mask, source_ids, PAD)
+        x, _ = self.source_entrance.read(ids, training=training)  # positions by place need no mask
         return self.encoder(x, mask=mask, training=training)
 
     def encode(self, source_ids, source_lengths, training=None):

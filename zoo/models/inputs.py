@@ -1,0 +1,28 @@
+"""The dict with which a model is called."""
+
+from collections.abc import Mapping
+
+AXES = {"ids": "(batch, time)", "lengths": "(batch,)"}  # by the last word of a name
+
+
+def named(model, inputs, *names):
+    """The tensors of these names in the dict with which a model is called.
+
+    Raises:
+        ValueError: there is no dict, it lacks a name, or a tensor has another number of axes.
+    """
+    given = inputs if isinstance(inputs, Mapping) else {}
+    expected = {name: AXES[name.rpartition("_")[2]] for name in names}
+    if any(name not in given or not _has_axes(given[name], axes) for name, axes in expected.items()):
+        received = ", ".join(f"{name} {each.shape}" for name, each in given.items()) or type(inputs).__name__
+        raise ValueError(
+            f"{type(model).__name__} is called with a dict of tensors by name: expected "
+            f"{', '.join(f'{name} {axes}' for name, axes in expected.items())}. Received: {received}."
+        )
+    return [given[name] for name in names]
+
+
+def _has_axes(tensor, axes):
+    """Whether a tensor has so many axes, as far as that is known before it has values."""
+    rank = len(tensor.shape) if isinstance(tensor.shape, tuple) else tensor.shape.rank
+    return rank is None or rank == axes.count(",") + (not axes.endswith(",)"))
