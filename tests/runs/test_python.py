@@ -3,11 +3,13 @@
 import json
 import tomllib
 
+import keras
 import pytest
 
 import zoo
 from tests.runs.at_once import check_told_at_once
 from zoo import recipes, runs
+from zoo.runs import python
 
 TINY = {
     "data": {"train_size": 40, "valid_size": 8, "test_size": 9},
@@ -15,6 +17,9 @@ TINY = {
     "training": {"steps": 2, "validate_every": 1, "warmup": 0, "batch_size": 4, "num_buckets": 1},
     "search": {"beam": 1, "max_output_length": 6},
 }
+
+
+LABELLED = {"name": "x", "task": "classify"}
 
 
 def test_a_recipe_may_be_a_name_a_file_a_dict_or_a_recipe(tmp_path):
@@ -57,6 +62,37 @@ def test_a_dict_extends_files_of_the_working_folder(tmp_path, monkeypatch):
 )
 def test_what_is_wrong_is_told_before_a_framework_is_imported(code, message):
     check_told_at_once(code, message)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: zoo.train(None), "expected a recipe's name, .*; received None"),
+        (lambda: zoo.train(LABELLED, 3), r"train: expected .*, a list of \(text, label\); received 3"),
+        (lambda: zoo.train(LABELLED, {"train": [("a", "b")], "valid": None}), "valid: expected .*; received None"),
+        (lambda: zoo.train(LABELLED, imports="not_there"), "The module 'not_there' was not found"),
+        (lambda: zoo.evaluate(object()), "expected a Run, .* or its directory; received <object"),
+        (lambda: zoo.open(3), "expected a Run, .* or its directory; received 3"),
+    ],
+)
+def test_values_of_another_kind(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_callback_that_is_in_no_list_leaves_no_run(tmp_path):
+    """The same call with a list then trains."""
+    examples = [(f"{word} {number}", word) for word in ("red", "blue") for number in range(20)]
+    for callbacks, message in ((keras.callbacks.EarlyStopping(), "must be a list, such as"), ([3], "Received: 3")):
+        with pytest.raises(ValueError, match=message):
+            zoo.train(LABELLED, examples, tmp_path / "run", callbacks=callbacks)
+    assert not any(tmp_path.iterdir())
+
+
+def test_examples_may_come_one_after_the_other():
+    texts, labels = ("red 1", "blue 2"), ("red", "blue")
+    found = python._check_examples(recipes.load(LABELLED), zip(texts, labels, strict=True), "train")
+    assert (found["train"].inputs, found["train"].answers) == ([*texts], [*labels])
 
 
 def test_names_that_are_not_there():

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from os import PathLike
 from pathlib import Path
 
 import msgspec
@@ -152,6 +153,11 @@ def _read_chain(recipe):
         return [plain(recipe)]
     if isinstance(recipe, dict):
         return _follow_extends(recipe, Path("this recipe"))
+    if not isinstance(recipe, str | PathLike):
+        raise ValueError(
+            "expected a recipe's name, the path of its .toml, a dict of its tables or a Recipe; received "
+            f"{recipe!r:.60}."
+        )
     path = Path(recipe)
     if path.suffix not in (".toml", SUFFIX):
         if str(recipe) not in list_recipes():

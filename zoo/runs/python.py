@@ -8,7 +8,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from zoo.data.formats import Examples
 from zoo.recipes.files import load_for_training
 from zoo.recipes.folder import check_run, resume_from
 from zoo.recipes.recipe import check_data, last_split
@@ -23,7 +22,7 @@ def train(
     out: str | PathLike[str] | None = None,
     *,
     settings: Mapping[str, Mapping[str, Any]] | Iterable[str] = (),
-    imports: Sequence[str] = (),
+    imports: str | Sequence[str] = (),
     resume: bool = False,
     callbacks: Sequence[Any] = (),
     log: Callable[[str], object] | None = None,
@@ -34,12 +33,13 @@ def train(
         recipe: a name that `seqzoo list` shows, the path of a .toml, a dict of tables, or a `zoo.recipes.Recipe`; or
             the path of a checkpoint (.npz), whose training goes on in `out`.
         data: the directory of the corpus, where the recipe needs one; a file of examples to train on instead of its
-            `data.train`; or the examples themselves: a list of (input, answer), or a dict of such lists for "train",
+            `data.train`; or the examples themselves: a list of (input, answer), or what gives them one after the other,
+            such as `zip(inputs, answers)`; or a dict of such lists for "train",
             "valid" and "test".
         out: the run directory; runs/NAME by default. NAME is the recipe's name; if it trains on a file that the recipe
             does not name, the file's name is added.
         settings: what to change of the recipe: a dict of tables, or texts such as "training.steps=100".
-        imports: modules that bring layers of your own.
+        imports: modules that bring layers of your own, or the name of one.
         resume: continue the run that is there, or begin if there is none.
         callbacks: `keras.callbacks.Callback`s.
         log: called with a line before what may take long; None prints to standard error.
@@ -51,6 +51,7 @@ def train(
         ValueError: the recipe or the data are not as they should be, or `out` holds a run already.
     """
     changes = [settings] if isinstance(settings, dict | str) else settings
+    imports = [imports] if isinstance(imports, str) else imports
     place = str(data) if isinstance(data, str | PathLike) else None
     loaded = load_for_training(recipe, changes, imports, place)
     directory = Path(out or Path("runs") / loaded.name)
@@ -65,16 +66,22 @@ def open_run(run: Run | str | PathLike[str]) -> Run:
     Raises:
         ValueError: the directory holds no finished run.
     """
-    return run if isinstance(run, Run) else start.open_run(run)
+    return run if isinstance(run, Run) else start.open_run(_directory_of(run))
+
+
+def _directory_of(run):
+    if isinstance(run, str | PathLike):
+        return run
+    raise ValueError(f"expected a Run, as zoo.train and zoo.open return it, or its directory; received {run!r:.60}.")
 
 
 def _check_examples(recipe, data, split):
-    """`{split: Examples}` of examples in memory; whatever else names data is returned as it is."""
-    data = {split: data} if isinstance(data, list | tuple | Examples) else data
-    if not isinstance(data, dict):
+    """`{split: Examples}` of examples in memory; what names data is returned as it is."""
+    if data is None or isinstance(data, str | PathLike):
         return data
     kind, rules_off = recipe.job.kind_of(recipe), recipe.data.rules_off
-    return {name: make_examples(kind, name, each, rules_off) for name, each in data.items()}
+    by_split = data if isinstance(data, dict) else {split: data}
+    return {name: make_examples(kind, name, each, rules_off) for name, each in by_split.items()}
 
 
 def evaluate(
@@ -102,7 +109,7 @@ def evaluate(
     Raises:
         ValueError: the directory holds no finished run, or the data are not as they should be.
     """
-    recipe = run.recipe if isinstance(run, Run) else check_run(run)
+    recipe = run.recipe if isinstance(run, Run) else check_run(_directory_of(run))
     data = _check_examples(recipe, data, split or "test")
     split = split or last_split(recipe, data)
     check_data(recipe, (split,), data)

@@ -13,6 +13,7 @@ from zoo.recipes.folder import check_ensemble, check_run, check_unchanged, claim
 from zoo.recipes.recipe import check_data
 from zoo.tasks.parts import corpora
 
+callbacks_of_keras = later("zoo.training.callbacks")
 training = later("zoo.runs.training")
 
 
@@ -42,7 +43,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
         BusyError: another process trains, evaluates or exports in the directory.
         ValueError: the directory holds a run already, or one of another recipe; files of the corpus, or a library that
             its scores need, are missing; the run began with other examples; `training.init`, `freeze` or `rates` do not
-            fit the model; the checkpoint is damaged, or the file is none.
+            fit the model; the checkpoint is damaged, or the file is none; or something else than callbacks is given.
     """
     many.check_backend()
     if recipe.job.init_needed and (recipe.loss.tag == "none" or not recipe.training.init):
@@ -50,6 +51,8 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
     directory, earlier = Path(directory), resume if isinstance(resume, Path) else Path(directory)
     if isinstance(resume, Path):
         check_checkpoint(resume)
+    if callbacks != ():
+        callbacks_of_keras.check_callbacks(callbacks)
     recipe, data = corpora.training_data(recipe, data)
     recipe, initial = resolve_initial(recipe)
     many.check(devices, recipe.training.batch_size, recipe.training.model_parallel)

@@ -26,28 +26,35 @@ PROTOCOL = (
 ).split()
 
 
+def check_callbacks(callbacks):
+    """Check that a training can call all of them.
+
+    Raises:
+        ValueError: they are no list, an object in it is not a callback, or is a `BackupAndRestore`: the loop writes
+            checkpoints itself.
+    """
+    if not isinstance(callbacks, list | tuple):
+        raise ValueError(f"callbacks must be a list, such as [EarlyStopping()]. Received: {callbacks!r}.")
+    for callback in callbacks:
+        if not isinstance(callback, keras.callbacks.Callback):
+            raise ValueError(f"callbacks must be keras.callbacks.Callback objects. Received: {callback!r}.")
+        if isinstance(callback, keras.callbacks.BackupAndRestore):
+            raise ValueError(
+                "BackupAndRestore is for model.fit: here it would restore the model but not the step at which the loop "
+                "is. The loop writes its own checkpoints; leave the callback out and call fit with resume=True."
+            )
+
+
 class Callbacks:
     """Calls the `keras.callbacks.Callback`s of a list one after the other and passes the logs on unchanged.
 
     `keras.callbacks.CallbackList` is not used, because it converts every value of the logs to a number, and so would
     wait for the device in each step.
-
-    Raises:
-        ValueError: an object in the list is not a callback, or is a `BackupAndRestore`: the loop writes checkpoints
-            itself.
     """
 
     def __init__(self, callbacks, model, plan):
         self.callbacks = list(callbacks)
         for callback in self.callbacks:
-            if not isinstance(callback, keras.callbacks.Callback):
-                raise ValueError(f"callbacks must be keras.callbacks.Callback objects. Received: {callback!r}.")
-            if isinstance(callback, keras.callbacks.BackupAndRestore):
-                raise ValueError(
-                    "BackupAndRestore is for model.fit: here it would restore the model but not the step at which the "
-                    "loop is. The loop writes its own checkpoints; leave the callback out and call fit with "
-                    "resume=True."
-                )
             callback.set_params({"epochs": plan.validations, "steps": plan.validate_every, "verbose": 0})
             callback.set_model(model)
 

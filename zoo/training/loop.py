@@ -14,7 +14,7 @@ from keras import ops
 
 from zoo.core import array_files, devices
 from zoo.training import checkpoints
-from zoo.training.callbacks import Callbacks, Interrupted, callback_attributes, interruptible
+from zoo.training.callbacks import Callbacks, Interrupted, callback_attributes, check_callbacks, interruptible
 from zoo.training.checkpoints import Writer
 from zoo.training.metrics import summarise
 from zoo.training.plan import TrainingState
@@ -79,8 +79,9 @@ def fit(steps, train, valid, plan, directory, resume=False, callbacks=(), score=
         Interrupted: Ctrl-C was pressed.
         OSError: a checkpoint could not be written; it is raised when the next one is due, or at the end.
         DamagedError: both checkpoints are damaged.
-        ValueError: they do not fit the model.
+        ValueError: they do not fit the model; or as of `check_callbacks`.
     """
+    check_callbacks(callbacks)
     state, notes = _restore(steps, directory) if resume else (TrainingState(), [])
     Path(directory).mkdir(parents=True, exist_ok=True)
     opening = open_reports(directory, plan.steps) if devices.leads() else contextlib.nullcontext(())

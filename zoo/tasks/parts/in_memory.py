@@ -1,5 +1,7 @@
 """Examples that are given as Python values instead of files, such as `[("Who is it?", "person"), ...]`."""
 
+from collections.abc import Iterable
+
 from zoo.data.formats.base import KINDS, Lacking, Problems, Wrong
 from zoo.data.formats.examples import Examples, make_example
 
@@ -30,6 +32,8 @@ def make_examples(kind, split, data, rules_off=()):
         if data.kind != kind:
             raise ValueError(f"{split}: expected {KINDS[kind]}; received examples of the kind {data.kind!r}.")
         return data
+    if not isinstance(data, Iterable):
+        raise ValueError(f"{split}: expected {KINDS[kind]}, a list of {SHAPES[kind]}; received {data!r:.60}.")
     rows = [data] if isinstance(data, str) else list(data)
     inputs, answers, problems = [], [], Problems(rules_off)
     for number, row in enumerate(rows, 1):
