@@ -95,6 +95,16 @@ def test_examples_may_come_one_after_the_other():
     assert (found["train"].inputs, found["train"].answers) == ([*texts], [*labels])
 
 
+def test_a_string_of_several_lines_is_a_running_text(tmp_path):
+    recipe = recipes.load({"name": "x", "task": "continue"})
+    text = "one two three\n" * 400  # longer than a path may be
+    assert python._check_examples(recipe, text, "test")["test"].inputs == [text]
+    assert python._check_examples(recipe, str(tmp_path), "test") == str(tmp_path)
+    with pytest.raises(ValueError, match="holds a run already"):
+        (tmp_path / "recipe.toml").touch()
+        zoo.train(recipe, text, tmp_path)
+
+
 def test_names_that_are_not_there():
     import serving
 

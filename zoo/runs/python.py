@@ -34,8 +34,8 @@ def train(
             the path of a checkpoint (.npz), whose training goes on in `out`.
         data: the directory of the corpus, where the recipe needs one; a file of examples to train on instead of its
             `data.train`; or the examples themselves: a list of (input, answer), or what gives them one after the other,
-            such as `zip(inputs, answers)`; or a dict of such lists for "train",
-            "valid" and "test".
+            such as `zip(inputs, answers)`; of the task `continue` a string of several lines; or a dict of these for
+            "train", "valid" and "test".
         out: the run directory; runs/NAME by default. NAME is the recipe's name; if it trains on a file that the recipe
             does not name, the file's name is added.
         settings: what to change of the recipe: a dict of tables, or texts such as "training.steps=100".
@@ -52,7 +52,7 @@ def train(
     """
     changes = [settings] if isinstance(settings, dict | str) else settings
     imports = [imports] if isinstance(imports, str) else imports
-    place = str(data) if isinstance(data, str | PathLike) else None
+    place = str(data) if _is_place(data) else None
     loaded = load_for_training(recipe, changes, imports, place)
     directory = Path(out or Path("runs") / loaded.name)
     data = _check_examples(loaded, data, "train")
@@ -75,9 +75,14 @@ def _directory_of(run):
     raise ValueError(f"expected a Run, as zoo.train and zoo.open return it, or its directory; received {run!r:.60}.")
 
 
+def _is_place(data):
+    """Whether the data are a file or a folder; a string of several lines is a text."""
+    return isinstance(data, PathLike) or isinstance(data, str) and "\n" not in data
+
+
 def _check_examples(recipe, data, split):
     """`{split: Examples}` of examples in memory; what names data is returned as it is."""
-    if data is None or isinstance(data, str | PathLike):
+    if data is None or _is_place(data):
         return data
     kind, rules_off = recipe.job.kind_of(recipe), recipe.data.rules_off
     by_split = data if isinstance(data, dict) else {split: data}
