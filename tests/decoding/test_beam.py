@@ -240,6 +240,7 @@ def test_one_beam_is_not_greedy_but_no_worse():
     ("settings", "message"),
     [
         ({"alpha": -0.1}, r"alpha must be >= 0\. Received: -0\.1"),
+        ({"alpha": float("nan")}, r"alpha must be >= 0\. Received: nan"),
         ({"beams": 0}, r"beams must be a positive integer.*Received: 0"),
         ({"beams": 2.0}, r"beams must be a positive integer.*Received: 2\.0"),
         ({"max_length": 0}, r"max_length must be a positive integer.*Received: 0"),

@@ -156,3 +156,13 @@ def test_a_wrong_rule_is_named():
         Rules(best_of=3)
     with pytest.raises(ValueError, match=r"between 0 and 16\. Received: 17"):
         Rules(no_repeat_ngram_size=17)
+    with pytest.raises(ValueError, match=r"a number > 0\. Received: 0"):
+        Rules(repetition_penalty=0)
+    with pytest.raises(ValueError, match=r"forced_tokens must be \(batch or 1, places\)\. Received the shape \(2,\)"):
+        Rules(forced_tokens=[4, 5])
+    with pytest.raises(
+        ValueError, match=r"bad_words must be \(batch or 1, words, pieces\)\. Received the shape \(1, 2"
+    ):
+        Rules(bad_words=[[4, 5]])
+    with pytest.raises(ValueError, match="length_ratio needs the lengths of the sources"):
+        Rules(length_ratio=1.5)

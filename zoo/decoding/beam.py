@@ -205,7 +205,7 @@ def beam_search(model, memory, max_length, beams=4, alpha=0.6, growing=False, ru
 
     Reference: https://arxiv.org/abs/1609.08144, section 7.
     """
-    if alpha < 0:
+    if not alpha >= 0:
         raise ValueError(f"The length penalty's alpha must be >= 0. Received: {alpha!r}.")
     ranked = rules is not None and rules.coverage is not None
     covered = uncovered(model, memory, beams) if ranked else None

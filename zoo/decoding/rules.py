@@ -27,7 +27,7 @@ OFF = {
     "n_best": 0,
 }
 RANKING = ("coverage_penalty", "n_best")  # what is about several hypotheses, and so means nothing where there is one
-LISTS = "forced_tokens", "bad_words"
+LISTS = {"forced_tokens": "(batch or 1, places)", "bad_words": "(batch or 1, words, pieces)"}
 DTYPES = {name: "float32" if isinstance(value, float) else "int32" for name, value in OFF.items()}
 
 
@@ -59,7 +59,8 @@ class Rules:
         **given: rules by name.
 
     Raises:
-        ValueError: there is no such rule, an n-gram is longer than 16, or the coverage penalty is negative.
+        ValueError: there is no such rule, an n-gram is longer than 16, the coverage penalty is negative, that of
+            repetitions is not positive, a list has another number of axes, or `length_ratio` has no source lengths.
     """
 
     def __init__(self, source_lengths=None, before=None, conditional=False, fixed=NOTHING, **given):
@@ -72,8 +73,16 @@ class Rules:
         beta = given.get("coverage_penalty", 0.0)
         if isinstance(beta, int | float) and not beta >= 0:
             raise ValueError(f"coverage_penalty must be a number >= 0. Received: {beta}.")
+        penalty = given.get("repetition_penalty", 1.0)
+        if isinstance(penalty, int | float) and not penalty > 0:
+            raise ValueError(f"repetition_penalty must be a number > 0. Received: {penalty}.")
         on = {name: value for name, value in given.items() if not isinstance(value, int | float) or value != OFF[name]}
         self.on = {name: ops.convert_to_tensor(value, DTYPES[name]) for name, value in on.items()}
+        for name, axes in LISTS.items():
+            if name in self.on and len(self.on[name].shape) != axes.count(",") + 1:
+                raise ValueError(f"{name} must be {axes}. Received the shape {tuple(self.on[name].shape)}.")
+        if "length_ratio" in self.on and source_lengths is None:
+            raise ValueError("length_ratio needs the lengths of the sources. Received: source_lengths=None.")
         self.source_lengths, self.before, self.conditional = source_lengths, before, conditional
         self.always, self.renormalize = _tensors(fixed), fixed.renormalize
         self.most_ngram = n if isinstance(n, int) else MOST_NGRAM
