@@ -37,6 +37,12 @@ def test_it_is_the_mean_of_log_probabilities(members):
     np.testing.assert_allclose(Ensemble(members)(BATCH), expected, atol=1e-5)
 
 
+def test_keras_export_is_refused_as_of_its_members(members, tmp_path):
+    with pytest.raises(ValueError, match=r"Ensemble.export\(format='tf_saved_model'\).*serving.export.export"):
+        Ensemble(members).export(tmp_path / "there")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.slow
 def test_a_search_goes_on_with_what_all_members_found(members):
     model, found = Ensemble(members), []

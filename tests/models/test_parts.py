@@ -7,6 +7,7 @@ from keras import ops
 from tests.models.cases import SOURCES, TARGETS, batch, causal_text, text
 from zoo.check.laws import changed
 from zoo.depth import make_stack
+from zoo.embeddings import TokenEmbedding
 from zoo.models import Classifier, LanguageModel, Seq2Seq, Transformer
 
 ROWS = ((1, 7), (2, 3), (3, 0))
@@ -66,6 +67,16 @@ def test_inputs_are_told_by_name_and_axes(name):
     for each, received in wrong:
         with pytest.raises(ValueError, match=rf"expected .*{ids} \(batch, time\).* {received}"):
             model(each)
+
+
+def test_ids_that_mixed_precision_has_rounded_are_refused():
+    """float16 has no 2049; a layer alone is given the ids as they are."""
+    policy, ids = "mixed_float16", np.array([[2049, 4999]], "float32")
+    model = LanguageModel(5000, make_stack(1, 6, 2, 8), dtype=policy)
+    with pytest.raises(ValueError, match="token_ids as floats, .* rounded to float16.*Give whole numbers"):
+        model({"token_ids": ids})
+    embedding = TokenEmbedding(5000, 6, dtype=policy)
+    np.testing.assert_array_equal(*(ops.convert_to_numpy(embedding(each)) for each in (ids, ids.astype("int32"))))
 
 
 @pytest.mark.parametrize("name", ["transformer", "seq2seq", "classifier"])

@@ -1,4 +1,4 @@
-"""Token ids of any kind of whole numbers."""
+"""Token ids of any kind of numbers."""
 
 import keras
 from keras import ops
@@ -7,13 +7,8 @@ from keras import ops
 def as_ids(ids):
     """Ids as int32, or as the int64 that they are.
 
-    Raises:
-        ValueError: they are no whole numbers. Under mixed precision Keras rounds such ids before a layer sees them.
+    They may be floats, as in Keras' own `Embedding`: a `keras.Input` without a dtype is float32, and so is what Keras
+    builds a model of one's own with. A layer that takes ids has `autocast=False`, so that no precision rounds them.
     """
-    dtype = keras.backend.standardize_dtype(ids.dtype)
-    if "int" not in dtype:
-        raise ValueError(
-            f"Token ids are whole numbers, such as int32. Received: {dtype}. Give integers, and to a `keras.Input` of "
-            'ids dtype="int32", which is float32 without it.'
-        )
-    return ids if dtype in ("int32", "int64") else ops.cast(ids, "int32")
+    whole = keras.backend.standardize_dtype(ids.dtype) in ("int32", "int64")
+    return ids if whole else ops.cast(ids, "int32")

@@ -70,7 +70,7 @@ class SentenceEmbedding(ImplicitMasks, layers.Layer):
         spread: float = 1.0,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(**{**kwargs, "autocast": False})  # ids are not rounded
         sizes = {"vocab_size": vocab_size, "units": units, "longest": longest, "shortest": shortest}
         for name, value in sizes.items():
             if not isinstance(value, int) or value < 1:

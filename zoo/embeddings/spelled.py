@@ -60,7 +60,7 @@ class SpelledEmbedding(layers.Layer):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(**{**kwargs, "autocast": False})  # ids are not rounded
         sizes = {"vocab_size": vocab_size, "units": units, "features": features, "buckets": buckets}
         for name, value in sizes.items():
             if not isinstance(value, int) or value < 1:

@@ -27,8 +27,7 @@ class TokenEmbedding(layers.Layer):
         output_units: width of what `logits` reads, where that is not `units`; the matrices then cannot be tied.
 
     Raises:
-        ValueError: a size is not a positive integer, `output_units` with tied matrices, or (when called) ids that are
-            no whole numbers.
+        ValueError: a size is not a positive integer, or `output_units` with tied matrices.
 
     Example:
         >>> import numpy as np
@@ -53,7 +52,7 @@ class TokenEmbedding(layers.Layer):
         output_units: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(**{**kwargs, "autocast": False})  # ids are not rounded
         sizes = {"vocab_size": vocab_size, "units": units}
         sizes["output_units"] = units if output_units is None else output_units
         for name, value in sizes.items():

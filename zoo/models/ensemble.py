@@ -8,10 +8,11 @@ from keras import ops
 
 from zoo.core.registry import register
 from zoo.models import signatures
+from zoo.models.inside_keras import InsideKeras
 
 
 @register
-class Ensemble(keras.Model):
+class Ensemble(InsideKeras, keras.Model):
     """`log p(y_j | y_<j, x) = 1/n sum_i log p_i(y_j | y_<j, x)`, up to the constant that makes it a distribution.
 
     The members read the same source and go through the search side by side: in every step each gives its logits, and

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from keras.backend import standardize_dtype
+
 AXES = {"ids": "(batch, time)", "lengths": "(batch,)"}  # by the last word of a name
 
 
@@ -9,7 +11,8 @@ def named(model, inputs, *names):
     """The tensors of these names in the dict with which a model is called.
 
     Raises:
-        ValueError: there is no dict, it lacks a name, or a tensor has another number of axes.
+        ValueError: there is no dict, it lacks a name, a tensor has another number of axes, or ids were floats, which
+            Keras has rounded for the model's mixed precision.
     """
     given = inputs if isinstance(inputs, Mapping) else {}
     expected = {name: AXES[name.rpartition("_")[2]] for name in names}
@@ -18,6 +21,12 @@ def named(model, inputs, *names):
         raise ValueError(
             f"{type(model).__name__} is called with a dict of tensors by name: expected "
             f"{', '.join(f'{name} {axes}' for name, axes in expected.items())}. Received: {received}."
+        )
+    rounded = [name for name in names if standardize_dtype(given[name].dtype) in ("float16", "bfloat16")]
+    if rounded:
+        raise ValueError(
+            f"{type(model).__name__} was given {', '.join(rounded)} as floats, which mixed precision has rounded to "
+            f"{standardize_dtype(given[rounded[0]].dtype)}, so that ids are others. Give whole numbers, such as int32."
         )
     return [given[name] for name in names]
 
