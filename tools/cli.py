@@ -21,6 +21,7 @@ from .allocation import free_memory, keep_memory
 from .calm import calm
 from .examples import ENVIRONMENT, epilog
 from .lean import lean
+from .programs import keep_programs
 from .screen import screen_output
 from .shared import apply_offline
 
@@ -150,7 +151,8 @@ def main(argv=None):
     """Run one subcommand and return its exit status, or exit as argparse does.
 
     When it runs as a program (`argv` is None), the log lines of native libraries are filtered, optional packages that
-    no command uses are not imported, a training keeps its memory, and an import or export frees it.
+    no command uses are not imported, a training keeps its memory and the programs that it compiles, and an import or
+    export frees its memory.
     """
     if argv is not None:
         return _main(list(argv))
@@ -158,6 +160,8 @@ def main(argv=None):
         sys.stdout.reconfigure(errors="backslashreplace")
     if sys.argv[1:2] in (["train"], ["reproduce"]):
         keep_memory()
+    if sys.argv[1:2] in (["train"], ["evaluate"], ["reproduce"]):
+        keep_programs()
     if sys.argv[1:2] in (["import"], ["export"], ["verify"]):
         free_memory()
     lean()

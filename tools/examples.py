@@ -81,7 +81,7 @@ EXAMPLES = {
 ENVIRONMENT = """environment:
   SEQZOO_HUB       the hubs in which models are looked up, separated by commas: folders and addresses
   SEQZOO_HUB_KEYS  files of public keys: a hub is used only if the owner of one of them signed its index
-  SEQZOO_CACHE     the folder in which downloaded models are kept
+  SEQZOO_CACHE     the folder in which downloaded models and compiled programs are kept
   SEQZOO_OFFLINE   1: do not use the network
   SEQZOO_TIMEOUT   seconds without a byte after which a hub counts as stalled
   SEQZOO_DEBUG     1: show tracebacks, and every line of TensorFlow's libraries
