@@ -26,6 +26,7 @@ from serving.runtime import Runtime
 from serving.runtime.doubt import BOUNDED, IN_CIRCLES
 from serving.runtime.named import locate
 from zoo.core.storage import json_text, write_json, write_text
+from zoo.data import read_lines
 from zoo.recipes import check_data, check_run, make
 from zoo.recipes.checkpoint import RECIPE
 from zoo.recipes.folder import MANIFEST, claim
@@ -42,7 +43,7 @@ LEAST_SURE = 0.05  # share of the answers that is left out because the teacher i
 COLUMNS = {"source": "source", "target": "target"}
 
 
-def replace_answers(recipe, teacher, out, data, resume):
+def replace_answers(recipe, teacher, texts, out, data, resume):
     """A recipe with the answers of a teacher in the place of those in its training data.
 
     In OUT/teacher are then sources.txt, each source once; answers.jsonl, what the teacher says to each; summary.json,
@@ -51,6 +52,8 @@ def replace_answers(recipe, teacher, out, data, resume):
     Args:
         recipe: of a task that reads one text and writes another.
         teacher: the folder of an artefact or of a run, or a published name.
+        texts: files of more sources, a line each, for which nobody has an answer. Those of the recipe's validation and
+            test are left out.
         out: the run folder of the student.
         data: what the recipe reads, as of `zoo.train`.
         resume: go on with what a teacher has answered in `out`.
@@ -65,13 +68,15 @@ def replace_answers(recipe, teacher, out, data, resume):
             f"is of the task {recipe.task}. Leave --teacher out."
         )
     check_data(recipe, ("train", "valid"), data)
+    more = [text for path in texts for text in read_lines(path)]
     if not resume:
         claim(recipe, Path(out), resume)
     if folder.exists() and not resume:
         raise ValueError(f"{folder} holds answers already. Go on with --resume, choose another --out, or remove it.")
     runtime = _open(teacher, recipe, folder)
     splits = _splits(recipe, data)
-    examples, inputs = len(splits["train"]), dict.fromkeys(splits["train"].inputs)
+    held = {text for name, each in splits.items() if name != "train" for text in each.inputs}
+    inputs = dict.fromkeys([*splits["train"].inputs, *(text for text in more if text not in held)])
     sources = [text for text in inputs if text.strip() and text.splitlines() == [text]]
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / SOURCES, "".join(f"{text}\n" for text in sources))
@@ -83,8 +88,8 @@ def replace_answers(recipe, teacher, out, data, resume):
     for name, each in (pairs | {"train": [(row["source"], row["target"]) for row in rows]}).items():
         lines = (json_text({"source": source, "target": target}) for source, target in each)
         write_text(folder / f"{name}.jsonl", "".join(f"{line}\n" for line in lines))
-    summary = {"teacher": runtime.identity, "examples": examples, "sources": len(sources), "kept": len(rows)}
-    write_json(folder / SUMMARY, summary | {"left_out": left_out})
+    counts = {"examples": len(splits["train"]), "sources": len(sources), "kept": len(rows)}
+    write_json(folder / SUMMARY, {"teacher": runtime.identity} | counts | {"left_out": left_out})
     reasons = ", ".join(f"{count:,} {why}" for why, count in left_out.items()) or "none"
     print(f"{folder}: {len(rows):,} of {len(sources):,} answers are learnt from; left out: {reasons}", file=sys.stderr)
     files = {name: str(folder / f"{name}.jsonl") for name in splits}

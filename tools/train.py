@@ -50,6 +50,13 @@ def add_arguments(parser):
         "in the place of the references (kept in OUT/teacher)",
     )
     parser.add_argument(
+        "--teacher-texts",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="more texts, a line each, without an answer; the student learns the teacher's answers to these, too",
+    )
+    parser.add_argument(
         "--devices",
         type=_devices,
         metavar="all|N",
@@ -75,13 +82,16 @@ def main(args):
             "--teacher makes the data of one training, which begins anew: leave --seeds, --sweep and checkpoints out. "
             "What it makes, OUT/teacher, is data for others."
         )
+    if args.teacher_texts and not args.teacher:
+        raise ValueError("--teacher-texts is about what a teacher answers: give --teacher, too.")
     out = Path(args.out or Path("runs") / recipe.name)
     if args.seeds or args.sweep:
         return _series(args, recipe, out)
     data, resume = args.data, folder.resume_from(args.recipe, out, args.resume)
     try:
         if args.teacher:
-            recipe, data = teacher.replace_answers(recipe, args.teacher, out, data, resume), None
+            recipe = teacher.replace_answers(recipe, args.teacher, args.teacher_texts, out, data, resume)
+            data = None  # it names its files now
         summary = runs.train(recipe, out, data=data, resume=resume, devices=args.devices)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(describe_resuming(args, out, recipe.training.steps)) from None
@@ -152,6 +162,7 @@ def describe_resuming(args, out, steps, place=""):
     options = [
         ("--data", args.data),
         ("--teacher", args.teacher),
+        *(("--teacher-texts", each) for each in args.teacher_texts),
         ("--out", args.out),
         *(("--set", each) for each in args.set),
     ]

@@ -78,6 +78,18 @@ def test_a_student_learns_what_its_teacher_says(trained, tmp_path, capsys):
     assert recipes.load("own.toml").model == recipe.model
 
 
+def test_a_student_learns_answers_to_texts_that_nobody_has_translated(trained, tmp_path, capsys):
+    (tmp_path / "more.txt").write_text(f"new 1\n\nab 1\n{SOURCES[5]}\nnew 2\nnew 1\n")  # ab 1 is of the validation
+    command = ["train", "own.toml", "--out", "run", "--teacher-texts", "more.txt"]
+    assert main(command) == 2 and "give --teacher, too" in capsys.readouterr().err
+    assert main([*command, "--teacher", "echo", "--teacher-texts", "no.txt"]) == 2
+    assert "no.txt" in capsys.readouterr().err and not trained
+    assert main([*command, "--teacher", "echo"]) == 0
+    answered = [row["source"] for row in rows(tmp_path / "run/teacher/answers.jsonl")]
+    assert answered == [*SOURCES, "new 1", "new 2"]
+    assert json.loads((tmp_path / "run/teacher/summary.json").read_text())["sources"] == 59
+
+
 def test_an_interrupted_teacher_goes_on_where_it_was(trained, tmp_path, monkeypatch, capsys):
     assert main(["train", "own.toml", "--teacher", "echo", "--out", "whole"]) == 0
     answer, asked = Runtime.run, []
