@@ -52,7 +52,7 @@ def main():
         if arguments.anew:
             restored(name, model, run)
         else:
-            train(name, model, source, folder, runs)
+            train(name, model, source, folder, runs, arguments.data.resolve())
         for what, (other, split) in model.get("elsewhere", {}).items():
             evaluate(run, arguments.data.resolve() / other, split, what)
         if "export" in stages:
@@ -109,14 +109,17 @@ def restored(name, model, run):
     partial.rename(run)
 
 
-def train(name, model, source, folder, runs):
-    """Train the model, or go on, unless it was trained to the end."""
+def train(name, model, source, folder, runs, corpora):
+    """Train the model, or go on, unless it was trained to the end; a student learns the answers of its teacher."""
     run, clock = runs / name, runs / f"{name}.seconds"
     if not clock.exists():
         path = runs / f"{name}.toml"
         path.write_text(recipe(name, model, source), "utf-8")
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         given = [] if "files" in model or "folder" not in source else ["--data", folder]
+        if teacher := model.get("teacher"):
+            given += ["--teacher", HUB / teacher / str(newest(teacher))]
+            given += [word for each in model.get("teacher_texts", ()) for word in ("--teacher-texts", corpora / each)]
         seqzoo("train", path, *given, "--out", run, *(["--resume"] if run.exists() else []), folder=folder)
         seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
         clock.write_text(f"{seconds:.0f}\n")
