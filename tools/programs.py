@@ -20,6 +20,8 @@ FOLDER = "compiled"
 MOST = 2**30  # bytes of all programs; beyond them the folder is emptied
 LEAST = 2**28  # bytes that are free on the disk
 SECONDS = "0.5"  # a program that JAX compiled in less is not kept
+# TensorFlow does not look at the kind of a GPU: it keeps the programs of processors alone.
+TENSORFLOW = "--tf_xla_persistent_cache_directory={} --tf_xla_persistent_cache_device_types=CPU"
 
 
 def keep_programs():
@@ -38,7 +40,7 @@ def keep_programs():
     if not os.access(folder, os.W_OK) or shutil.disk_usage(folder).free < LEAST:
         return
     if not any(map(str.isspace, str(folder))):  # it would be two flags
-        os.environ.setdefault("TF_XLA_FLAGS", f"--tf_xla_persistent_cache_directory={folder}")
+        os.environ.setdefault("TF_XLA_FLAGS", TENSORFLOW.format(folder))
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
         os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
         os.environ.setdefault("JAX_COMPILATION_CACHE_MAX_SIZE", str(MOST))
