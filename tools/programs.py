@@ -10,11 +10,11 @@ it again then.) A program that is read is the one that was compiled: weights are
 import hashlib
 import os
 import shutil
-from importlib.metadata import PackageNotFoundError, version
 
 from serving.lazy import later
 
-cache, processor = later("zoo.hub.cache"), later("zoo.core.processor")
+cache, processor, sessions = later("zoo.hub.cache"), later("zoo.core.processor"), later("serving.runtime.sessions")
+packages = later("zoo.core.later")
 
 FOLDER = "compiled"
 MOST = 2**30  # bytes of all programs; beyond them the folder is emptied
@@ -50,21 +50,10 @@ def keep_programs():
 def _key():
     """A name for all that machine code depends on and the backends' own keys leave out: the processor, how many cores
     there are, the versions, and the settings of XLA and TensorFlow."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # of another system
-        cores = os.cpu_count()
-    parts = [processor.name(), *sorted(processor.instruction_sets()), str(cores)]
-    parts += [f"{name} {_version(name)}" for name in ("tensorflow", "jaxlib")]
+    parts = [processor.name(), *sorted(processor.instruction_sets()), str(sessions.cores())]
+    parts += [f"{name} {packages.installed_version(name)}" for name in ("tensorflow", "jaxlib")]
     parts += sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith(("TF_", "XLA_")))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-
-
-def _version(package):
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
 
 
 def _empty_if_large(home):

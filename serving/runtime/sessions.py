@@ -91,9 +91,8 @@ class Graph:
 
     def __init__(self, path, session):
         self.path, self.session = path, session
-        self.inputs, self.outputs = (
-            [node.name for node in each] for each in (session.get_inputs(), session.get_outputs())
-        )
+        self.inputs = [node.name for node in session.get_inputs()]
+        self.outputs = [node.name for node in session.get_outputs()]
         self.optional = {node.name for node in session.get_overridable_initializers()}
 
 
