@@ -13,10 +13,11 @@ import pytest
 
 from tests.house_rules import ROOT
 
+NEEDS = "no Ray: install 'ray[data]', or name by SEQZOO_RAY_PYTHON a Python that has it, this package, pyarrow and onnx"
 PYTHON = os.environ.get("SEQZOO_RAY_PYTHON") or (sys.executable if importlib.util.find_spec("ray") else None)
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(PYTHON is None, reason="no Ray: install 'ray[data]', or name a Python by SEQZOO_RAY_PYTHON"),
+    pytest.mark.skipif(PYTHON is None, reason=NEEDS),
 ]
 
 
