@@ -45,7 +45,7 @@ def row(pair, precision, mode, texts, rounds):
     opened = [Runtime(path, precision=precision, threads=1) for path in pair]
     starts = milliseconds([partial(start, path, precision, mode, texts[0]) for path in pair], rounds, 1)
     answers = milliseconds([partial(runtime.run, texts[:1], **mode.options) for runtime in opened], rounds, 20)
-    both = list(zip(*(runtime.run(texts, **mode.at(0)) for runtime in opened), strict=True))
+    both = list(zip(*(runtime.run(texts, **mode.options) for runtime in opened), strict=True))
     sizes = [(Path(path) / graph_file(mode.graph, precision)).stat().st_size for path in pair]
     return {
         "artefact": opened[0].manifest["name"],

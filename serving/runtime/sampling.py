@@ -1,7 +1,7 @@
 """How an artefact is run: which graph, with which options, and how tokens are drawn."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,6 @@ class Mode:
     name: str
     graph: str
     options: dict[str, Any]
-
-    def at(self, first: int) -> dict[str, Any]:
-        """The options for texts whose numbers begin at `first`."""
-        return {
-            name: replace(value, first=first) if isinstance(value, Sampling) else value
-            for name, value in self.options.items()
-        }
 
 
 @dataclass(frozen=True)
