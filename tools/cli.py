@@ -13,8 +13,8 @@ import errno
 import importlib
 import os
 import sys
-from importlib.metadata import PackageNotFoundError, version
 
+from serving.lazy import later
 from serving.runtime.errors import ServingError
 
 from .allocation import free_memory, keep_memory
@@ -24,6 +24,8 @@ from .lean import lean
 from .programs import keep_programs
 from .screen import screen_output
 from .shared import apply_offline
+
+packages = later("zoo.core.later")
 
 COMMANDS = {
     "new": "write a recipe for files of your own",
@@ -83,7 +85,8 @@ def make_parser():
         epilog=ENVIRONMENT,
         formatter_class=_make_formatter,
     )
-    parser.add_argument("--version", action="version", version=f"seqzoo {_version()}")
+    own = packages.installed_version("seqzoo") or "from a source tree"
+    parser.add_argument("--version", action="version", version=f"seqzoo {own}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         commands.add_parser(name, help=summary)
@@ -222,13 +225,6 @@ def _describe_missing(error, command):
     either = extra == "tensorflow" and command in ("train", "evaluate", "reproduce")
     other = " (or 'seqzoo[jax]', with KERAS_BACKEND=jax)" if either else ""
     return f"{module} is not installed: pip install 'seqzoo[{extra}]'{other}"
-
-
-def _version():
-    try:
-        return version("seqzoo")
-    except PackageNotFoundError:
-        return "from a source tree"
 
 
 if __name__ == "__main__":

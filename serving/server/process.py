@@ -9,10 +9,10 @@ import socket
 import sys
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 
 import uvicorn
 
+from serving.lazy import later
 from serving.runtime.errors import ServingError
 from serving.runtime.sessions import turns
 from serving.server.connections import Connection
@@ -26,6 +26,8 @@ from serving.server.metrics import Metrics
 from serving.server.models import Models, Opening
 from serving.server.service import Service
 from serving.server.visitors import Visitors
+
+packages = later("zoo.core.later")
 
 # Connections that wait to be accepted, at some 70 microseconds each: in a longer queue a caller would wait longer than
 # for an answer. A caller who finds it full gets no answer, and its system tries again after a second.
@@ -181,7 +183,7 @@ class Server:
         Raises:
             ServingError: a port cannot be had.
         """
-        settings, release = self.settings, _own_version()
+        settings, release = self.settings, packages.installed_version("seqzoo") or "0"
         self.http_port = self.grpc_port = None
         sock = None if settings.http_port is None else _bind(settings.host, settings.http_port)
         try:
@@ -259,10 +261,3 @@ def _port_error(host, port, option):
         f"cannot listen on {host}:{port}: another process has this port, or the address is not one of this machine. "
         f"Choose another with {option} or --host."
     )
-
-
-def _own_version():
-    try:
-        return version("seqzoo")
-    except PackageNotFoundError:
-        return "0"
