@@ -127,36 +127,28 @@ class RunningFiles(Data, tag="files"):
 
 
 Phrases = Annotated[bool, Doc("whether every phrase of the trees is trained on")]
-TrainSize = Annotated[Positive, Doc("examples to train on")]
-ValidSize = Annotated[Positive, Doc("examples to validate on")]
-TestSize = Annotated[Positive, Doc("examples to test on")]
 
 
-class Dates(Data, tag="dates"):
+class Generated(Table):
+    """A mixin, before `Data`: examples that are made, so many for each split."""
+
+    generated = True
+    train_size: Annotated[Positive, Doc("examples to train on")] = 20_000
+    valid_size: Annotated[Positive, Doc("examples to validate on")] = 500
+    test_size: Annotated[Positive, Doc("examples to test on")] = 2_000
+
+
+class Dates(Generated, Data, tag="dates"):
     """Dates in 13 languages, and their ISO 8601 form."""
 
-    generated = True
-    train_size: TrainSize = 20_000
-    valid_size: ValidSize = 500
-    test_size: TestSize = 2_000
 
-
-class DatePairs(Data, tag="date_pairs"):
+class DatePairs(Generated, Data, tag="date_pairs"):
     """Two dates in 13 languages, and whether the first is earlier than the second, later, or the same."""
 
-    generated = True
-    train_size: TrainSize = 20_000
-    valid_size: ValidSize = 500
-    test_size: TestSize = 2_000
 
-
-class Reversal(Data, tag="reversal"):
+class Reversal(Generated, Data, tag="reversal"):
     """Sequences of symbols, to be reversed."""
 
-    generated = True
-    train_size: TrainSize = 20_000
-    valid_size: ValidSize = 500
-    test_size: TestSize = 2_000
     shortest: Annotated[Positive, Doc("symbols of a sequence at least")] = 3
     longest: Annotated[Positive, Doc("symbols of a sequence at most")] = 20
 
@@ -165,13 +157,9 @@ class Reversal(Data, tag="reversal"):
             raise ValueError(f"shortest must be at most longest; received {self.shortest} and {self.longest}.")
 
 
-class Duplication(Data, tag="duplication"):
+class Duplication(Generated, Data, tag="duplication"):
     """Sequences of symbols, to be repeated."""
 
-    generated = True
-    train_size: TrainSize = 20_000
-    valid_size: ValidSize = 500
-    test_size: TestSize = 2_000
     longest: Annotated[Positive, Doc("symbols of every sequence")] = 20
 
 
@@ -233,6 +221,7 @@ class Sst(Data, tag="sst"):
     """Film reviews in two classes (SST-2)."""
 
     example = "trees/train.txt.gz"
+    classes: ClassVar[int] = 2
     phrases: Phrases = False
 
 
@@ -240,6 +229,7 @@ class Sst5(Data, tag="sst5"):
     """Film reviews in five classes (SST-5)."""
 
     example = "trees/train.txt.gz"
+    classes: ClassVar[int] = 5
     phrases: Phrases = False
 
 

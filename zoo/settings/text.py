@@ -111,7 +111,10 @@ class Labelled(Vocabulary):
     @classmethod
     def unread(cls, value_of):
         """The drawing of spellings is not read where pieces have no probabilities to draw by."""
-        return _unread_noise(value_of("pieces"))
+        if (pieces := value_of("pieces")) == "unigram":
+            return {}
+        why = f"it is read where pieces is 'unigram'; received pieces={pieces!r}"
+        return dict.fromkeys(("noise.candidates", "noise.rare", "noise.alpha"), why)
 
 
 class Cut(Vocabulary):
@@ -120,19 +123,7 @@ class Cut(Vocabulary):
     max_input_length: MaxInputLength = 512
     noise: NoiseOfTraining = Noise()
     words: Words = "spaces"
-
-    @classmethod
-    def unread(cls, value_of):
-        """As of `Labelled`."""
-        return _unread_noise(value_of("pieces"))
-
-
-def _unread_noise(pieces):
-    """`{setting: why}` of the noise that nothing reads in texts of such pieces."""
-    if pieces == "unigram":
-        return {}
-    why = f"it is read where pieces is 'unigram'; received pieces={pieces!r}"
-    return dict.fromkeys(("noise.candidates", "noise.rare", "noise.alpha"), why)
+    unread = Labelled.unread
 
 
 class Scope(Table):

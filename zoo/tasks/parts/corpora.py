@@ -139,33 +139,20 @@ def _find_parallel(table, split, directory):
     return find_parallel(Path(directory), _split_name(table, split), *table.languages)
 
 
-def _sst_reader(classes):
-    def read_split(recipe, split, directory):
-        phrases = recipe.data.phrases and split == "train"
-        return sst(directory, split, phrases=phrases, classes=classes)
-
-    return read_split
-
-
-def _read_reversal(recipe, split, directory):
-    table, seed = recipe.data, recipe.training.seed
-    return _take_split(table, split, lambda count: reversal(count, table.shortest, table.longest, seed=seed))
-
-
-def _read_duplication(recipe, split, directory):
-    table, seed = recipe.data, recipe.training.seed
-    return _take_split(table, split, lambda count: duplication(count, table.longest, seed=seed))
+def _read_sst(recipe, split, directory):
+    phrases = recipe.data.phrases and split == "train"
+    return sst(directory, split, phrases=phrases, classes=recipe.data.classes)
 
 
 def _split_size(table, split):
     return {"train": table.train_size, "valid": table.valid_size, "test": table.test_size}[split]
 
 
-def _take_split(table, split, generate):
+def _take_split(recipe, split, generate, *lengths):
     """A split of distinct sequences, which are cut into test, valid and train, so that no two splits share one."""
-    names = SPLITS[::-1]
+    table, names = recipe.data, SPLITS[::-1]
     sizes = [_split_size(table, name) for name in names]
-    pairs = list(dict(zip(*generate(sum(sizes)), strict=True)).items())
+    pairs = list(dict(zip(*generate(sum(sizes), *lengths, seed=recipe.training.seed), strict=True)).items())
     start = sum(sizes[: names.index(split)])
     pairs = pairs[start : start + _split_size(table, split)]
     return [source for source, _ in pairs], [target for _, target in pairs]
@@ -185,13 +172,15 @@ _READERS = {
     "date_pairs": lambda recipe, split, _: date_pairs(
         split, _split_size(recipe.data, split), seed=recipe.training.seed
     ),
-    "reversal": _read_reversal,
-    "duplication": _read_duplication,
+    "reversal": lambda recipe, split, _: _take_split(
+        recipe, split, reversal, recipe.data.shortest, recipe.data.longest
+    ),
+    "duplication": lambda recipe, split, _: _take_split(recipe, split, duplication, recipe.data.longest),
     "text": lambda recipe, split, directory: ([running_text(directory, split)], [""]),
     "trec": lambda recipe, split, directory: trec(directory, split),
     "babi": lambda recipe, split, directory: babi(directory, split, recipe.data.number),
-    "sst": _sst_reader(2),
-    "sst5": _sst_reader(5),
+    "sst": _read_sst,
+    "sst5": _read_sst,
     "tagged": lambda recipe, split, directory: tagged(directory, _split_name(recipe.data, split)),
 }
 
