@@ -133,7 +133,6 @@ class Writer:
     def __init__(self, model, sources):
         self.model, self.sources = model, sources
         self.searcher = Searcher(model, 1, 0.0, MOST)
-        self.searcher.compile(jit_compile=True)
         self.thinker = Compiled(model, lambda inputs: model.think(inputs)["exits"])
         self.longest = max(map(len, sources))
 

@@ -251,4 +251,4 @@ def read(recipe, split, directory=None):
 
 def last_split(recipe, directory=None):
     """The split that is scored unless another one is asked for: the test, or what validates if there is none."""
-    return recipe.job.last_split(recipe, directory)
+    return corpora.last_split(recipe, directory)

@@ -5,12 +5,9 @@ import dataclasses
 from zoo import scores as scoring
 from zoo.data import LabelledBatches
 from zoo.settings.data import Babi, Files, Sst, Sst5, Trec
-from zoo.settings.models import Recurrent, Transformer
-from zoo.settings.slots import READS, RECURRENT_READS
 from zoo.settings.text import Scope
-from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
-from zoo.tasks.parts.task import Choice, building, with_lstm, zoo_models
+from zoo.tasks.parts.task import building, with_lstm, zoo_models
 
 FEW = 5_000  # examples up to which an LSTM labels as many texts correctly as a Transformer, see docs/benchmarks.md
 
@@ -22,10 +19,6 @@ class Classify(Labelling):
     kind = "labelled"
     rating = "rate"
     data = (Files, Trec, Sst, Sst5, Babi)
-    models = {
-        "transformer": Choice(Transformer, READS, (LabelLoss,)),
-        "recurrent": Choice(Recurrent, RECURRENT_READS, (LabelLoss,)),
-    }
     scope = Scope
 
     def starter(self, examples, kind=None):

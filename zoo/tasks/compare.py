@@ -2,12 +2,9 @@
 
 from zoo.data import PairBatches
 from zoo.settings.data import DatePairs, Files
-from zoo.settings.models import Recurrent, Transformer
-from zoo.settings.slots import READS, RECURRENT_READS
 from zoo.settings.text import Read
-from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
-from zoo.tasks.parts.task import Choice, Pairs, building, zoo_models
+from zoo.tasks.parts.task import Pairs, building, zoo_models
 
 
 class Compare(Pairs, Labelling):
@@ -18,10 +15,6 @@ class Compare(Pairs, Labelling):
     rating = "rate_pairs"
     data = (Files, DatePairs)
     text = Read
-    models = {
-        "transformer": Choice(Transformer, READS, (LabelLoss,)),
-        "recurrent": Choice(Recurrent, RECURRENT_READS, (LabelLoss,)),
-    }
 
     def changes(self, recipe, tokenizer, inputs):
         """None: pairs are read as they are."""

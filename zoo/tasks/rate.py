@@ -6,12 +6,10 @@ import numpy as np
 
 from zoo.data import LabelledBatches
 from zoo.settings.data import Files
-from zoo.settings.models import Recurrent, Transformer
-from zoo.settings.slots import READS, RECURRENT_READS
 from zoo.settings.text import Read
 from zoo.settings.training import NumberLoss
 from zoo.tasks.parts.labelling import BATCH_SIZE
-from zoo.tasks.parts.task import Choice, Evaluation, Task, answering, building, small_reader_settings, zoo_models
+from zoo.tasks.parts.task import Evaluation, Task, answering, building, readers, small_reader_settings, zoo_models
 from zoo.tasks.parts.vocabularies import bucket_plan, cut_texts
 
 DIGITS = 7  # significant ones of an answer, as many as float32 has
@@ -28,10 +26,7 @@ class Rate(Task):
     kind = "rated"
     data = (Files,)
     text = Read
-    models = {
-        "transformer": Choice(Transformer, READS, (NumberLoss,)),
-        "recurrent": Choice(Recurrent, RECURRENT_READS, (NumberLoss,)),
-    }
+    models = readers(NumberLoss)
 
     def starter(self, examples, kind=None):
         """A small Transformer that reads, and the mean and the deviation of the numbers."""

@@ -9,12 +9,11 @@ from zoo.scores.calibration import softmax
 from zoo.scores.entities import choose_rules, tagging
 from zoo.scores.transitions import likeliest_tags, transitions
 from zoo.settings.data import Files, Tagged
-from zoo.settings.models import Recurrent, Transformer
-from zoo.settings.slots import RECURRENT_READS, TAGS
+from zoo.settings.slots import TAGS
 from zoo.settings.text import Cut
 from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
-from zoo.tasks.parts.task import Choice, Run, answering, building, with_lstm, zoo_models
+from zoo.tasks.parts.task import Run, answering, building, readers, with_lstm, zoo_models
 from zoo.text.words import choose_rule
 
 ENOUGH = 50  # sentences with an entity that are needed to choose weights, or the balance, by their F1
@@ -34,10 +33,7 @@ class Tag(Labelling):
     kind = "tagged"
     data = (Files, Tagged)
     text = Cut
-    models = {
-        "transformer": Choice(Transformer, TAGS, (LabelLoss,)),
-        "recurrent": Choice(Recurrent, RECURRENT_READS, (LabelLoss,)),
-    }
+    models = readers(LabelLoss, TAGS)
 
     def words(self, tokenizer, text):
         """What one space separates; each has at least one token."""

@@ -159,6 +159,7 @@ class Searcher(keras.Model):
         super().__init__()
         self.model, self.beams, self.alpha, self.max_length, self.search = model, beams, alpha, max_length, search
         self.built = True
+        self.compile(jit_compile=True)
 
     def call(self, inputs):
         source_ids, source_lengths = inputs
@@ -187,7 +188,6 @@ def make_error_monitor(model, tokenizers, examples, search):
     has when it is called, and compiles its programs only once.
     """
     searcher = Searcher(model, 1, 0.0, search.max_output_length, search)
-    searcher.compile(jit_compile=True)
     inputs, answers_of = examples[0], right_answers(*examples)
 
     def measure():
@@ -226,7 +226,6 @@ def search(run, sentences, *, beams=None, alpha=None, max_length=None, batch_siz
         max_length or settings.max_output_length,
         settings,
     )
-    searcher.compile(jit_compile=True)
     return _search_texts(searcher, run.tokenizers, sentences, batch_size, progress)
 
 

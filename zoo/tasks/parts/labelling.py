@@ -13,7 +13,8 @@ from zoo.data.formats.unknown import mended_labels, say_unknown, unknown_labels
 from zoo.scores.calibration import calibration_error, fit_temperature, softmax
 from zoo.scores.transitions import likeliest_tags
 from zoo.settings.text import Labelled
-from zoo.tasks.parts.task import Evaluation, Task, answering, small_reader_settings
+from zoo.settings.training import LabelLoss
+from zoo.tasks.parts.task import Evaluation, Task, answering, readers, small_reader_settings
 from zoo.tasks.parts.vocabularies import bucket_plan, cut_texts, make_noise
 
 BATCH_SIZE = 64  # of texts that are labelled together
@@ -30,6 +31,7 @@ class Labelling(Task):
     """
 
     text = Labelled
+    models = readers(LabelLoss)
     labelled = True
     rating: ClassVar[str] = ""
 

@@ -9,6 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 from zoo import scores as scoring
 from zoo.core.later import later
 from zoo.settings import occupants
+from zoo.settings.models import Recurrent, Transformer
+from zoo.settings.slots import READS, RECURRENT_READS
 from zoo.settings.table import Table
 from zoo.tasks.parts import corpora
 from zoo.tasks.parts.vocabularies import learn, tell_embedding
@@ -39,6 +41,12 @@ class Choice:
     def slots(self):
         """`{slot: (the zoo's own layers that it may hold, the default first)}`."""
         return {slot: occupants.fitting_tables(slot, needs) for slot, needs in self.needs.items()}
+
+
+def readers(loss, needs=READS):
+    """The `{kind of model: Choice}` of a task whose models read texts, with one loss."""
+    transformer = Choice(Transformer, needs, (loss,))
+    return {"transformer": transformer, "recurrent": Choice(Recurrent, RECURRENT_READS, (loss,))}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,10 +145,6 @@ class Task(ABC):
         Raises:
             ValueError: a library that its scores need is not installed.
         """
-
-    def last_split(self, recipe, directory=None):
-        """The split to score."""
-        return corpora.last_split(recipe, directory)
 
     def examples(self, recipe, split, directory=None, train_examples=None):
         """The `zoo.data.formats.Examples` of a split, see `zoo.tasks.parts.corpora.examples`."""
