@@ -5,7 +5,7 @@
 makes a virtual environment for each version below FOLDER (kept and used again), asks every `*.onnx` there, `step.onnx`
 by driving it behind `encoder.onnx`, and writes benchmarks/results/onnxruntime_versions.json. A graph is wrong where an
 output differs by more than 1e-4; of an int8 graph, whose kernels round otherwise from version to version, by more than
-2e-2. `serving.export.onnx.requirements` holds what was learnt.
+2e-2. `serving.export.onnx.graphs.requirements` holds what was learnt.
 """
 
 import argparse

@@ -9,11 +9,11 @@
 | `door`, `health` | who is let in, and what everybody may ask |
 | `v2`, `tf_rest` | the two protocols: tensors from JSON and back |
 | `tensors` | a tensor, checked: type, shape, number of values |
-| `service`, `desk` | a request from its admission to its answer, counted |
+| `service` | a request from its admission to its answer, counted |
 | `models` | which model and version a name stands for; new versions while it runs |
 | `texts`, `rows` | the signatures of a model: what they take, what they answer |
-| `lanes`, `lane`, `slots` | what is answered soon, what takes long, and how many runs go on at once |
-| `batcher`, `shares`, `pace` | the queue of a model, whose turn it is, and the batches that are made of it |
+| `lane` | what is answered soon, what takes long, and how many runs go on at once |
+| `batcher`, `shares` | the queue of a model, whose turn it is, and the batches that are made of it |
 
 It imports `serving.runtime`, and of others grpc, protobuf, Starlette, uvicorn, orjson and prometheus_client.
 """

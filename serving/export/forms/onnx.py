@@ -13,9 +13,8 @@ from serving.runtime.sessions import OLDEST, open_graph, version_numbers
 
 calibrating = later("serving.export.calibration")
 convert = later("serving.export.onnx.convert")
-naming = later("serving.export.onnx.graphs")
+graphs_of = later("serving.export.onnx.graphs")
 narrowing = later("serving.export.onnx.narrow")
-needing = later("serving.export.onnx.requirements")
 onnx = later("onnx")
 quantizing = later("serving.export.onnx.quantize")
 weighing = later("serving.export.onnx.weights")
@@ -75,7 +74,7 @@ class Onnx(Form):
     @classmethod
     def facts(cls, kind, directory):
         graphs = {path.name: onnx.load(path, load_external_data=False) for path in sorted(directory.glob("*.onnx"))}
-        needs = {name: needing.requirements(graph) for name, graph in graphs.items()}
+        needs = {name: graphs_of.requirements(graph) for name, graph in graphs.items()}
         return {
             "format": FORMAT if any("weights" in each for each in needs.values()) else FORMAT - 1,
             "graphs": {name: function.graph for name, function in kind.functions.items() if function.graph},
@@ -124,7 +123,7 @@ def _run(session, inputs):
 def _write_graph(kind, graph, path, weights, file):
     """Write a graph; `file` is that of the weights, or None where they are in the graph."""
     storage = kind.settings.storage
-    graph = naming.compact(graph if storage == "float32" else narrowing.narrow(graph, storage, weights))
+    graph = graphs_of.compact(graph if storage == "float32" else narrowing.narrow(graph, storage, weights))
     convert.write(graph if file is None else file.refer(graph, weights), path)
 
 

@@ -1,11 +1,16 @@
-"""Functions to read and rewrite ONNX graphs with nested graphs: names, scopes and the order of nodes."""
+"""Functions to read and rewrite ONNX graphs with nested graphs: names, scopes, the order of nodes, what runs them."""
 
 import copy
 import itertools
 from graphlib import TopologicalSorter
 
 from onnx import AttributeProto, helper
+from onnx.external_data_helper import ExternalDataInfo, uses_external_data
 
+# The oldest ONNX Runtime that was measured, and the oldest whose MultiHeadAttention honours masks: 1.20 loads every
+# graph, and silently gives wrong results for masks of several rows (benchmarks/onnxruntime_versions.py).
+OLDEST, MASKED = "1.20", "1.21"
+MASKS = (4, 5)  # inputs of com.microsoft::MultiHeadAttention: key_padding_mask, attention_bias
 SHORT = 16  # characters of a name inside a body
 RANDOM = {
     "Bernoulli",
@@ -20,6 +25,27 @@ RANDOM = {
 def opset_of(model):
     """Version of the ONNX operators that a `ModelProto` uses."""
     return next(opset.version for opset in model.opset_import if not opset.domain)
+
+
+def requirements(model):
+    """`{"opset", "operators", "onnxruntime"}` of a `ModelProto`, and `weights`, the file of those that are not in it.
+
+    Operators outside ONNX are given as "domain::name"; "onnxruntime" is the oldest that gives correct results.
+    """
+    nodes = [node for graph in walk(model.graph) for node in graph.node]
+    custom = sorted({f"{node.domain}::{node.op_type}" for node in nodes if node.domain not in ("", "ai.onnx")})
+    weights = {ExternalDataInfo(tensor).location for tensor in model.graph.initializer if uses_external_data(tensor)}
+    return {
+        "opset": opset_of(model),
+        "operators": custom,
+        "onnxruntime": MASKED if any(map(_has_mask, nodes)) else OLDEST,
+    } | dict.fromkeys(["weights"] * len(weights), *weights)
+
+
+def _has_mask(node):
+    return node.op_type == "MultiHeadAttention" and any(
+        node.input[index : index + 1] not in ([], [""]) for index in MASKS
+    )
 
 
 def bodies(node):

@@ -11,7 +11,7 @@ import random
 
 import pytest
 
-from serving.export.onnx.requirements import requirements
+from serving.export.onnx.graphs import requirements
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_manifest
 from serving.runtime.errors import DamagedError, ServingError

@@ -9,11 +9,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from serving.export.onnx.convert import load
-from serving.export.onnx.graphs import bodies, walk
+from serving.export.onnx.graphs import bodies, requirements, walk
 from serving.export.onnx.narrow import LEAST, narrow
 from serving.export.onnx.quantize import quantize
 from serving.export.onnx.ranges import observe
-from serving.export.onnx.requirements import requirements
 from serving.export.storage import round_nearest
 from serving.runtime.sessions import session_options
 
