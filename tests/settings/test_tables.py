@@ -206,3 +206,13 @@ def test_tables_are_frozen_and_equal_where_their_settings_are():
 def test_an_encoding_that_reads_no_text_is_refused(name):
     with pytest.raises(ValueError, match="encoding must be a name that Python knows.*received"):
         data.Files(encoding=name)
+
+
+def test_whole_numbers_have_at_most_32_bits():
+    """Greater ones were tracebacks, inside the framework."""
+    assert kinds.convert(2**31 - 1, kinds.Count) == 2**31 - 1
+    for value, kind in ((2**31, kinds.Count), ([4, 2**40], list[int]), ({"text": 2**70}, dict[str, int])):
+        with pytest.raises(ValueError, match="and at most 2147483647; received .*[0-9]{10}"):
+            kinds.convert(value, kind)
+    with pytest.raises(ValueError, match="training.seed must be a whole number of at least 0, and at most"):
+        recipe("reformer", f"training.seed={2**32}")

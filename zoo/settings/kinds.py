@@ -34,15 +34,19 @@ def convert(value, kind):
     """The value converted to its kind; a float may be given as a whole number.
 
     Raises:
-        ValueError: it is not of the kind; the message says in words what is.
+        ValueError: it is not of the kind, is not finite, or is a whole number beyond 32 bits, which neither framework
+            counts with; the message says in words what is expected.
     """
     try:
         result = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise ValueError(f"must be {describe_kind(kind)}; received {value!r}") from error
-    numbers = result.values() if isinstance(result, dict) else [result]
+    inner = result.values() if isinstance(result, dict) else result
+    numbers = inner if isinstance(result, dict | list | tuple) else [result]
     if not all(math.isfinite(each) for each in numbers if isinstance(each, float)):
         raise ValueError(f"must be {describe_kind(kind)}; received {value!r}")
+    if not all(abs(each) < 2**31 for each in numbers if isinstance(each, int)):
+        raise ValueError(f"must be {describe_kind(kind)}, and at most {2**31 - 1}; received {value!r}")
     return result
 
 
