@@ -50,6 +50,7 @@ LOUD = ("import", "train", "evaluate", "export", "verify", "deploy", "reproduce"
 FULL = "Free some space there, and try again."
 OCCUPIED = "A file lies where a folder is needed: choose another place, or remove it."
 CLOSED = "Choose another place, or change the rights of this one."
+TOO_LARGE = "Make the batches or the model smaller, or free some memory."
 MENDS = {errno.ENOSPC: FULL, errno.EDQUOT: FULL, errno.ENOTDIR: OCCUPIED, errno.EEXIST: OCCUPIED}
 MENDS |= dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), CLOSED)
 TEXTS = ("texts", "prefix", "bad_words")  # arguments that may be empty
@@ -188,7 +189,7 @@ def _main(argv):
         with screen_output():
             print(f"seqzoo {command}: {str(stop) or 'interrupted'}", file=sys.stderr)
         return 130
-    except (ImportError, ValueError, OSError, FloatingPointError) as error:
+    except (ImportError, ValueError, OSError, FloatingPointError, MemoryError) as error:
         if os.environ.get("SEQZOO_DEBUG"):
             raise
         message = _describe_missing(error, command) if isinstance(error, ImportError) else _describe(error)
@@ -208,6 +209,8 @@ def _layout(message):
 
 def _describe(error):
     """The message of an error: of the operating system's errors without their number, and with a remedy."""
+    if isinstance(error, MemoryError):
+        return f"{str(error).removesuffix('.') or 'this machine has too little memory'}. {TOO_LARGE}"
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     mend = f". {MENDS[error.errno]}" if error.errno in MENDS else ""

@@ -135,6 +135,14 @@ def test_a_recipe_that_cannot_be_read_is_told(tmp_path, monkeypatch, capsys):
     assert "mine.toml cannot be read: Permission denied. Expected a recipe that may be" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", ["", "Unable to allocate 24 GiB for an array"])
+def test_too_little_memory_is_told_in_one_line(monkeypatch, capsys, text):
+    monkeypatch.setattr("tools.list.catalogue", lambda: (_ for _ in ()).throw(MemoryError(text)))
+    assert cli.main(["list"]) == 1
+    expected = f"seqzoo list: {text or 'this machine has too little memory'}. {cli.TOO_LARGE}\n"
+    assert capsys.readouterr().err == expected
+
+
 def test_a_missing_package_is_named_with_its_remedy(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "zoo.recipes", None)
     monkeypatch.setitem(sys.modules, "zoo", None)
