@@ -68,6 +68,11 @@ def test_filters_are_for_training_alone(here):
     assert set(recipes.read(one, "train")[0]) == {"a b"} and len(recipes.read(one, "valid")[0]) == 60
 
 
+def test_filters_that_leave_no_example_are_named(here):
+    with pytest.raises(ValueError, match="no training example is left of 60: 60 too short, by data.shortest, data.lon"):
+        recipes.read(recipe(train="x.csv", valid="x.csv", test="x.csv", shortest=50), "train")
+
+
 def test_paths_are_seen_from_the_folder_that_is_given(here, monkeypatch):
     (here / "elsewhere").mkdir()
     monkeypatch.chdir(here / "elsewhere")

@@ -43,6 +43,11 @@ def examples(table, kind, split, place=None, train_examples=None):
         longest, ratio = table.longest or None, table.ratio or None
         part, counts = formats.filter_by_length(part, shortest=table.shortest, longest=longest, ratio=ratio)
         left_out = [f"{count:,} {why}" for why, count in counts.items() if count and why not in ("read", "kept")]
+        if not counts["kept"]:
+            raise ValueError(
+                f"no training example is left of {counts['read']:,}: {', '.join(left_out)}, by data.shortest, "
+                "data.longest and data.ratio. Change what leaves them out."
+            )
         if left_out:
             part = dataclasses.replace(part, notes=(*part.notes, f"left out: {', '.join(left_out)}"))
     return part
