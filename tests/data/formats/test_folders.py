@@ -2,6 +2,8 @@
 
 import gzip
 
+import pytest
+
 from tests.data.formats import json_lines, write
 from zoo.data.formats import detect, read
 
@@ -33,3 +35,10 @@ def test_running_text_of_records(tmp_path):
     assert read(path, "running").inputs == ["a\nb\nc\n"]
     table = write(tmp_path / "a.csv", 'text\n"hello, you"\nworld\n')
     assert read(table, "running").inputs == ["hello, you\nworld\n"]
+
+
+def test_a_file_beside_a_folder_is_not_said_to_be_missing(tmp_path):
+    write(tmp_path / "films/pos/1", "good")
+    more = write(tmp_path / "more.csv", "text,label\nfine,pos\n")
+    with pytest.raises(ValueError, match="more.csv is a file, and no folder. Expected a folder of text files."):
+        read([tmp_path / "films", more], "labelled")

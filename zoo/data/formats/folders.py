@@ -20,7 +20,8 @@ class OfAFolder(Format):
         no_columns(files[0], self.name, request)
         root = Path(files[0])
         if not root.is_dir():
-            raise ValueError(f"There is no folder {root}. Expected a folder of text files.")
+            what = f"{root} is a file, and no folder" if root.exists() else f"There is no folder {root}"
+            raise ValueError(f"{what}. Expected a folder of text files.")
         return root
 
 
