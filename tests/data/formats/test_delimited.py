@@ -88,6 +88,7 @@ def test_places_are_lines_of_the_file(tmp_path):
         ("labelled", "stars;Film review;Sentiment Label", {"text": "Film review", "label": "Sentiment Label"}, True),
         ("labelled", "text,label_confidence,sentiment", {"text": "text", "label": "sentiment"}, True),
         ("labelled", "v1,v2", {"text": 2, "label": 1}, True),
+        ("labelled", "comment,spam?", {"text": 1, "label": 2}, True),
         ("labelled", "spam,Win a prize. Call now!", {"text": 2, "label": 1}, False),
         ("compared", "sentence1,sentence2,label", {"first": 1, "second": 2, "label": 3}, True),
         ("compared", "premise\thypothesis\tgold_label", {"first": 1, "second": 2, "label": 3}, True),

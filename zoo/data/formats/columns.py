@@ -9,7 +9,8 @@ from zoo.data.formats.base import KINDS, ROLES, Request, join_some, quote, say_c
 from zoo.data.formats.names import aliases, by_names, is_language, is_name, normal
 
 _NUMBERED = re.compile(r"([^\W\d]*[-_:.]?)\d+")
-_WORDLIKE = re.compile(r"[^\W\d_][\w .:/()#-]{0,39}|")  # what a header's cell may look like, or a pandas index: nothing
+# What a header's cell may look like, such as "review" or "spam?", or nothing, as above the index of pandas.
+_WORDLIKE = re.compile(r"[^\W\d_][\w .:/()#-]{0,39}|[^\W\d_]\w{0,39}\?|")
 
 
 @dataclass(frozen=True)
