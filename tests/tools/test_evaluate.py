@@ -123,13 +123,14 @@ def test_answers_to_other_examples_stay_beside_the_runs_own(run, monkeypatch):
     own = recipe(data={"corpus": "files", "train": "own.tsv"})
     monkeypatch.setattr(recipes, "check_run", lambda *_: own)
     monkeypatch.setattr(recipes, "check_data", lambda *_: None)
-    for answer, options in (("own", ()), ("new", ("--data", "o.tsv")), ("y", ("--data", "o.tsv", "--as", "of/ 27"))):
+    others = {"new": ("--data", "o.tsv"), "y": ("--data", "o.tsv", "--as", "of/ 27"), "t": ("--data", "others/test")}
+    for answer, options in {"own": (), **others}.items():
         answered = Evaluation(SCORES, [answer, "z"], ["a", "b"], ["c", "d"])
         monkeypatch.setattr(runs, "evaluation", lambda *_, answered=answered, **__: answered)
         assert cli.main(["evaluate", str(run), "--split", "test", *options]) == 0
-    names = ["test", "test.o.tsv", "test.of_27"]
+    names = ["test", "test.o.tsv", "test.of_27", "test.test"]
     assert evaluations.splits(run) == names and evaluations.shared_split([run]) == "test"
-    assert [evaluations.read(run, name)["outputs"][0] for name in names] == ["own", "new", "y"]
+    assert [evaluations.read(run, name)["outputs"][0] for name in names] == ["own", "new", "y", "t"]
     assert (run / "test.hypotheses.txt").read_text() == "own\nz\n"
     with pytest.raises(ValueError, match="--split test --data DATA"):
         evaluations.read(run, "test.others.tsv")

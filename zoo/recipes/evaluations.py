@@ -26,8 +26,12 @@ UNUSUAL = re.compile(r"[^\w.-]+")  # characters that a file's name should not ha
 
 
 def name_split(split, data=None):
-    """The name of a split; of other examples than the run's own, which `data` names, it is `SPLIT.DATA`."""
-    return split if data in (None, split) else f"{split}.{UNUSUAL.sub('_', data)}"
+    """The name of a split; of other examples than the run's own, which `data` names, it is `SPLIT.DATA`.
+
+    A corpus that has a split of its own, such as test_2016, is named by that alone.
+    """
+    own = data is None or data == split and split not in corpora.SPLITS
+    return split if own else f"{split}.{UNUSUAL.sub('_', data)}"
 
 
 def write(directory, recipe, split, evaluation):
