@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+from msgspec import structs
+
 from serving.lazy import later
 from serving.runtime import artefact
 from serving.runtime.percent import percent
@@ -14,7 +16,7 @@ from zoo import recipes, runs
 from zoo.core.storage import json_text, one_writer, write_json, write_text
 from zoo.data.formats.unknown import say_unknown
 from zoo.hub import is_path, resolve
-from zoo.recipes import evaluations, files
+from zoo.recipes import evaluations, files, folder
 from zoo.recipes.folder import MANIFEST
 from zoo.scores.entities import describe_rules
 from zoo.scores.plots import format_interval, format_score, names_with_interval, score_name
@@ -27,6 +29,7 @@ from .shared import positive
 
 keras = later("keras")
 
+OWN = (MANIFEST, folder.SCOPE, folder.SUMMARY, evaluations.SCORES)  # files of a run beside those of its training
 TAB = "\t"  # which stays in a line of answers
 COUNTS = (
     "count",
@@ -95,6 +98,8 @@ def main(args):
         raise ValueError(
             f"the task {recipe.task!r} is scored without a search, which --beam would change. Leave it out."
         )
+    if args.mistakes:
+        _refuse_loss(args, recipe)
     split = args.split or recipes.last_split(recipe, args.data)
     other = _describe_other(args, recipe, split)
     if args.set and "data" not in other:
@@ -107,6 +112,21 @@ def main(args):
     sealed = Path(args.run, MANIFEST).is_file()  # an artefact, whose manifest lists its files
     with one_writer(args.run, reading=bool(args.ensemble) or sealed):
         return _evaluate(args, recipe, split, other, sealed)
+
+
+def _refuse_loss(args, recipe):
+    """Refuse to write the mistakes over the examples, or over a file that belongs to the run."""
+    place, file = Path(args.data or "."), Path(args.mistakes).resolve()
+    named = [structs.asdict(recipe.data).get(split) or [] for split in corpora.SPLITS]
+    examples = [place, *(place / each for paths in named for each in ([paths] if isinstance(paths, str) else paths))]
+    own = file.name in (*folder.extra_files(recipe), *OWN) or file.name.endswith(evaluations.SUFFIX)
+    if file in {each.resolve() for each in examples}:
+        what = "the examples"
+    elif own and file.parent == Path(args.run).resolve():
+        what = "a file of the run"
+    else:
+        return
+    raise ValueError(f"--mistakes {args.mistakes} would write over {what}. Choose another name.")
 
 
 def _find(name):
