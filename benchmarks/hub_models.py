@@ -54,7 +54,7 @@ def main():
         else:
             train(name, model, source, folder, runs, arguments.data.resolve())
         for what, (other, split) in model.get("elsewhere", {}).items():
-            evaluate(run, arguments.data.resolve() / other, split, what)
+            evaluate(run, arguments.data.resolve() / other, split, what, "teacher" in model)
         if "export" in stages:
             export(run, model, source, folder)
         if "publish" in stages and version > newest(name):
@@ -126,11 +126,15 @@ def train(name, model, source, folder, runs, corpora):
         print(f"{name}: trained in {seconds:.0f} s of one core", flush=True)
 
 
-def evaluate(run, folder, split, what):
-    """The scores on a split of another corpus, which the card shows beside those of the own test set."""
+def evaluate(run, folder, split, what, student):
+    """The scores on a split of another corpus, which the card shows beside those of the own test set.
+
+    The recipe of a student reads files, the answers of its teacher, and others are parallel.
+    """
     path = run / "scores.json"
     if not path.exists() or what not in json.loads(path.read_text("utf-8")).get("elsewhere", {}):
-        seqzoo("evaluate", run, "--data", folder, "--split", split, "--as", what, folder=folder)
+        reading = ["--set", "data.corpus=parallel"] if student else []
+        seqzoo("evaluate", run, "--data", folder, "--split", split, "--as", what, *reading, folder=folder)
 
 
 def export(run, model, source, folder):

@@ -89,6 +89,20 @@ def test_other_examples_may_be_scored(here):
     assert recipes.read(recipe(train="x.csv"), "test", other) == (["something", "else"], ["earth", "air"])
 
 
+def test_a_folder_is_not_passed_over_where_a_recipe_has_absolute_paths(here):
+    """The scores of a run's own test set stood under the name of another corpus."""
+    (here / "other").mkdir()
+    write_csv(here / "other" / "air.csv", [("something", "earth")])
+    write_csv(here / "test.csv", [("own", "air")])
+    one = recipe(train=str(here / "x.csv"), test=str(here / "test.csv"))
+    assert recipes.read(one, "test") == (["own"], ["air"])
+    with pytest.raises(ValueError, match="other"):  # which has no folders of labels
+        recipes.read(one, "test", here / "other")
+    with pytest.raises(ValueError, match="data.train is .*x.csv, which is not sought in .*other, the folder that was"):
+        runs.train(one, here / "run", here / "other")
+    assert not (here / "run").exists()
+
+
 def test_examples_that_the_training_had_are_counted(here):
     """The whole file that a run had learnt from was scored as other examples, without a word."""
     one, rows = recipe(train="x.csv", test_share=0.2), labelled()

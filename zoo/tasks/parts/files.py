@@ -161,6 +161,11 @@ def training_data(table, place):
     paths = replacements(table, place)
     if paths:
         _check_exists(paths[0])
+    if paths and _is_base_folder(table, place) and not _relative(table):
+        raise ValueError(
+            f"data.train is {_paths(table, 'train')[0]}, which is not sought in {place}, the folder that was given as "
+            "the data. Leave it out, or give a file of examples to train on."
+        )
     if not paths or _is_base_folder(table, place):
         return table, place
     return structs.replace(table, train=paths[0]), None
@@ -175,6 +180,11 @@ def replacements(table, place):
     """The paths that are read instead of those that the recipe names; empty if `place` is the folder of these."""
     if place is None or isinstance(place, dict):
         return []
-    if Path(place).is_dir() and any(Path(path).exists() for path in _paths(table, "train", place)):
+    if Path(place).is_dir() and any(Path(place, path).exists() for path in _relative(table)):
         return []
     return [str(place)]
+
+
+def _relative(table):
+    """The paths of the training examples that are sought in a folder which is given as the data."""
+    return [path for path in _paths(table, "train") if not path.startswith("hf://") and not Path(path).is_absolute()]
