@@ -46,16 +46,17 @@ class Greedy(Strategy):
             changed = logits + self.rules(position, logits, hypotheses["tokens"])
             logits = ops.reshape(changed, (-1, self.width, ops.shape(logits)[-1]))  # a condition hides the sizes
         gain, token = self.choose(position, logits)
-        running = ops.logical_not(hypotheses["finished"])
-        grows = ops.logical_and(running, token != EOS)
+        ended = hypotheses["finished"]
+        finished = ops.logical_or(ended, token == EOS)
+        grows = ops.logical_not(finished)
         tokens = write(hypotheses["tokens"], position, ops.where(grows, token, PAD))
         return (
             token,
             {
                 "tokens": tokens,
                 "lengths": hypotheses["lengths"] + ops.cast(grows, "int32"),
-                "scores": hypotheses["scores"] + ops.where(running, gain, 0.0),
-                "finished": ops.logical_or(hypotheses["finished"], token == EOS),
+                "scores": hypotheses["scores"] + ops.where(ended, 0.0, gain),
+                "finished": finished,
             },
             None,
         )
