@@ -5,6 +5,7 @@ It needs only the standard library. A TensorFlow graph has the same rules in `se
 """
 
 from dataclasses import replace
+from numbers import Real
 
 TIMES, LEAST = 3, 5  # a circle is a sequence of pieces at least 3 times in a row, 5 pieces or more together
 IN_CIRCLES, BOUNDED = "the answer goes in circles", "the answer ends at the bound"  # how two warnings begin
@@ -54,7 +55,7 @@ def check_least(least, kind, name):
     Raises:
         ValueError: it is not from 0 to 1, or the answers have no confidence.
     """
-    if not 0 <= least <= 1:
+    if not isinstance(least, Real) or not 0 <= least <= 1:
         raise ValueError(f"min_confidence is a number from 0 to 1; received {least!r}.")
     if not kind.has_confidence:
         raise ValueError(

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from serving.kinds.base import PLACES, pair
 from serving.runtime.errors import DamagedError
-from serving.runtime.reading import Reading, as_list, is_answered, is_blank
+from serving.runtime.reading import Reading, is_answered, is_blank, texts_or_pairs
 from serving.runtime.sampling import Mode
 
 
@@ -58,11 +58,7 @@ class Reader:
 
     def _read_pairs(self, texts):
         """The two `Reading`s of each pair; of what is no pair, one that is blank or refused."""
-        if isinstance(texts, str):
-            as_list(texts)
-        texts = list(texts)
-        as_list(["" if isinstance(text, tuple) else text for text in texts])
-        parts = list(map(_split_pair, texts))
+        parts = list(map(_split_pair, texts_or_pairs(texts)))
         pairs = [each for each in parts if isinstance(each, tuple)]
         sides = [iter(self.loaded.read([both[side] for both in pairs])) for side in (0, 1)]
         return [tuple(map(next, sides)) if isinstance(each, tuple) else (each,) for each in parts]
@@ -93,7 +89,6 @@ class Reader:
 def _split_pair(text):
     """`(first, second)` of a pair or of "first TAB second", or the `Reading` of what is no pair."""
     if isinstance(text, tuple):
-        text = tuple(as_list(text))
         if len(text) == 2:
             return text
         text = "\t".join(text)

@@ -4,6 +4,7 @@ It needs only the standard library. A TensorFlow graph has the same rules in `se
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 
@@ -187,16 +188,36 @@ def as_list(texts):
     """The texts as a list.
 
     Raises:
-        TypeError: `texts` is a single string, or holds a value that is not a string.
+        TypeError: `texts` is a single string or nothing to iterate over, or holds a value that is not a string.
     """
-    if isinstance(texts, str):
-        raise TypeError(f"Expected a list of strings; received one string. Write [{texts!r}].")
-    texts = list(texts)
+    texts = _list_of(texts)
     for position, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(
                 f"Expected a list of strings; received {type(text).__name__} at position {position}: {text!r}."
             )
+    return texts
+
+
+def _list_of(texts):
+    if isinstance(texts, str):
+        raise TypeError(f"Expected a list of strings; received one string. Write [{texts!r}].")
+    if not isinstance(texts, Iterable):
+        raise TypeError(f"Expected a list of strings; received {texts!r}.")
+    return list(texts)
+
+
+def texts_or_pairs(texts):
+    """The texts as a list, in which a tuple of strings may stand for a text.
+
+    Raises:
+        TypeError: as `as_list`; or a tuple holds what is no string.
+    """
+    texts = _list_of(texts)
+    as_list(["" if isinstance(text, tuple) else text for text in texts])
+    for both in texts:
+        if isinstance(both, tuple):
+            as_list(both)
     return texts
 
 
@@ -206,7 +227,7 @@ def join_words(texts):
     Raises:
         TypeError: as `as_list`; or a list holds what is no string.
     """
-    texts = as_list(texts) if isinstance(texts, str) else list(texts)
+    texts = _list_of(texts)
     words = [as_list(text) if isinstance(text, list | tuple) else None for text in texts]
     texts = as_list([text if own is None else " ".join(own) for text, own in zip(texts, words, strict=True)])
     return texts, [None if own is None else words_of.places_of_joined(own) for own in words]

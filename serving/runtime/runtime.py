@@ -13,7 +13,7 @@ from serving.runtime import doubt
 from serving.runtime.attention import Attention, attention
 from serving.runtime.loaded import Loaded
 from serving.runtime.reader import Reader
-from serving.runtime.reading import as_list
+from serving.runtime.reading import as_list, join_words, texts_or_pairs, unicode_error
 from serving.runtime.rows import row_signatures, run_rows
 from serving.runtime.sampling import Mode, Samplings
 from serving.runtime.sentences import Sentences
@@ -121,11 +121,14 @@ class Runtime:
                 whose places are those in the words joined by a space.
 
         Raises:
-            TypeError: `texts` is a single string, or holds a value that is not a string.
+            TypeError: `texts` is a single string, or holds a value that is not a string; or an option is of another
+                type.
             ValueError: this kind does not take an option, there is no graph for the beam width, or a number is out of
                 its range.
         """
         by_sentence = options.pop("sentences", False) if self._loaded.kind.has_source else False
+        if by_sentence not in (True, False, None, "page"):
+            raise ValueError(f"sentences must be True, False or 'page'; received {by_sentence!r}.")
         if by_sentence:
             return self._run_by_sentence(texts, options, by_sentence == "page")
         least = options.pop("min_confidence", None)
@@ -140,6 +143,7 @@ class Runtime:
             )
         each = options.get("sampling")
         if isinstance(each, list | tuple):
+            texts = as_list(texts)
             if len(each) != len(texts):
                 raise ValueError(f"expected one Sampling for each of {len(texts)} texts; received {len(each)}.")
             options["sampling"] = Samplings(tuple(each))
@@ -176,11 +180,16 @@ class Runtime:
             self._loaded.graphs.open(name)
 
     def lengths(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[int]:
-        """The number of tokens that are read of each text (of a pair: of its longer side); 0 if it is refused."""
-        bound = self._loaded.bound
-        sides: list[tuple[Any, ...]] = [(text,) for text in texts]
-        if len(self._loaded.kind.sides(self.manifest)) > 1:  # a text of many TABs, which `run` refuses, has two parts
-            sides = [text if isinstance(text, tuple) else tuple(text.split("\t", 1)) for text in texts]
+        """The number of tokens that are read of each text (of a pair: of its longer side); 0 if it is refused.
+
+        Raises:
+            TypeError: as of `run`.
+        """
+        kind, bound = self._loaded.kind, self._loaded.bound
+        if len(kind.sides(self.manifest)) > 1:  # a text of many TABs, which `run` refuses, has two parts
+            sides = [text if isinstance(text, tuple) else tuple(text.split("\t", 1)) for text in texts_or_pairs(texts)]
+        else:
+            sides = [(text,) for text in (join_words(texts)[0] if kind.by_words else as_list(texts))]
         parts = iter([bound.clip(side) for both in sides for side in both])
         clipped = [[next(parts) for _ in both] for both in sides]
         counts = iter(self._loaded.ids([part.text for both in clipped for part in both]))
@@ -191,8 +200,13 @@ class Runtime:
 
         Raises:
             TypeError: as of `run`.
+            ValueError: UTF-8 cannot encode a text.
         """
-        return self._loaded.ids(as_list(texts))
+        texts = as_list(texts)
+        for position, error in enumerate(map(unicode_error, texts)):
+            if error:
+                raise ValueError(f"the text at position {position} has no tokens, for it is {error}.")
+        return self._loaded.ids(texts)
 
     def score(self, texts: Sequence[str]) -> list[tuple[float, int]]:
         """`(log p, number of tokens)` of each text under a language model ("continue").

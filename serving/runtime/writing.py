@@ -112,10 +112,12 @@ class Writer:
     def sampler(self):
         return self.loaded.graph("sample")
 
-    def check(self, beam, n_best, sampling):
+    def check(self, beam, n_best, sampling, length=None):
         name = self.loaded.name
-        for option, value in {"beam": beam, "n_best": n_best}.items():
-            if value is not None and (isinstance(value, bool) or not isinstance(value, Integral)):
+        for option, value in {"beam": beam, "n_best": n_best, "length": length}.items():
+            if (value is not None or option == "n_best") and (
+                isinstance(value, bool) or not isinstance(value, Integral)
+            ):
                 raise TypeError(f"{option} must be a whole number; received {value!r}.")
         if not isinstance(sampling, Sampling | Samplings | None):
             raise TypeError(f"sampling must be a serving.runtime.Sampling, such as Sampling(); received {sampling!r}.")
@@ -156,7 +158,7 @@ class Continuer(Writer):
         return [*super().modes, Mode("sample", self.sampler, {"sampling": Sampling()})]
 
     def run(self, texts, beam=None, n_best=1, sampling=None, length=None, **values):
-        self.check(beam, n_best, sampling)
+        self.check(beam, n_best, sampling, length)
         values = rules.checked(values)
         if length is not None and length < 1:
             raise ValueError(f"length must be at least 1 token; received {length}.")

@@ -103,18 +103,35 @@ def test_precision_chooses_the_graph(copy):
         ("abc", TypeError, r"received one string. Write \['abc'\]"),
         (["a", 3], TypeError, "received int at position 1: 3"),
         ([b"a"], TypeError, "received bytes at position 0"),
+        ([("a", "b")], TypeError, r"received tuple at position 0: \('a', 'b'\)"),
+        (None, TypeError, "Expected a list of strings; received None."),
     ],
 )
 def test_texts_are_a_list_of_strings(artefact, texts, error, message):
-    with pytest.raises(error, match=message):
-        Runtime(artefact).run(texts)
+    for answer in (Runtime(artefact).run, Runtime(artefact).lengths, Runtime(artefact).encode):
+        with pytest.raises(error, match=message):
+            answer(texts)
 
 
-@pytest.mark.parametrize("wrong", [{"beam": "4"}, {"n_best": 2.0}, {"n_best": True}, {"sampling": True}], ids=str)
-def test_options_have_types(artefact, wrong):
+def test_lengths_and_ids_of_all_that_is_answered(runtimes):
+    assert runtimes["tag"].lengths([["ab", "c"], "ab c"]) == [5, 5]
+    given = [runtimes["continue"].run(texts, sampling=[Sampling()]) for texts in (["b a"], iter(["b a"]))]
+    assert given[0] == given[1]
+    with pytest.raises(TypeError, match="received int at position 1"):
+        runtimes["compare"].lengths([("a", 3)])
+    with pytest.raises(ValueError, match=r"position 1 has no tokens, for it is not UTF-8: the lone surrogate U\+D800"):
+        runtimes["generate"].encode(["a", "\ud800"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"beam": "4"}, {"n_best": 2.0}, {"n_best": True}, {"n_best": None}, {"sampling": True}, {"length": "5"}],
+    ids=str,
+)
+def test_options_have_types(runtimes, wrong):
     ((name, value),) = wrong.items()
     with pytest.raises(TypeError, match=f"{name} must be a .*; received {value!r}"):
-        Runtime(artefact).run(["a"], **wrong)
+        runtimes["continue"].run(["a"], **wrong)
 
 
 def test_wrong_beam_names_the_right_ones(artefact):
@@ -161,6 +178,8 @@ def test_an_unknown_kind_is_named(copy):
         ("continue", {"n_best": 0, "sampling": Sampling()}, "n_best must be at least 1; received 0"),
         ("continue", {"length": 0}, "length must be at least 1 token; received 0"),
         ("continue", {"beam": 4}, r"no graph for beam 4; it has \[1\]"),
+        ("generate", {"sentences": "pages"}, "sentences must be True, False or 'page'; received 'pages'"),
+        ("classify", {"min_confidence": "0.5"}, "min_confidence is a number from 0 to 1; received '0.5'"),
     ],
 )
 def test_an_option_must_fit_the_kind(runtimes, kind, options, message):
