@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+from collections import Counter
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from serving.gallery import vendored
 from serving.hub.outputs import FILE, unpack
 from serving.kinds import KINDS
+from serving.lazy import later
 from serving.runtime.artefact import MANIFEST
 from serving.runtime.errors import UnsupportedError
 from serving.runtime.external import weights_files
@@ -18,6 +20,8 @@ from serving.runtime.manifest_format import weight_files
 from serving.runtime.named import FetchedArtefact, locate, open_artefact
 from zoo.core.storage import folder_beside
 from zoo.text import words
+
+sessions = later("serving.runtime.sessions")
 
 EXAMPLES = 5
 LONGEST = 160  # characters of an example
@@ -93,12 +97,10 @@ def write(names, out, log=lambda line: None):
     if not names:
         raise ValueError("A gallery needs at least one model; received none. `seqzoo list` shows those that there are.")
     models = [_choose(name) for name in names]
-    seen = set()
-    for model in models:
-        name = model.manifest["name"]
-        if name in seen:
-            raise ValueError(f"A gallery shows each name once; received two models called {name!r}. Leave one out.")
-        seen.add(name)
+    counts = Counter(model.manifest["name"] for model in models)
+    if len(counts) < len(models):
+        (name, _), *_ = counts.most_common(1)
+        raise ValueError(f"A gallery shows each name once; received two models called {name!r}. Leave one out.")
     with folder_beside(out) as beside:
         _fill(beside, models, log)
     return out
@@ -122,7 +124,7 @@ def _choose(name):
 
 def _fill(folder, models, log):
     """All files of a gallery."""
-    files = {name: content for name, content in _read_page()}
+    files = dict(_read_page())
     for file in vendored.FILES:
         if file.name != vendored.WASM:
             files[f"vendor/{file.name}"] = vendored.unpack(file)
@@ -137,9 +139,10 @@ def _fill(folder, models, log):
         for name, content in contents.items():
             _put(folder / model.folder / name, content)
         log(f"{model.manifest['name']}: {sum(map(len, contents.values())):,} bytes")
+    packages = {file.package: file.version for file in vendored.FILES}
     index = {
         "format": FORMAT,
-        "engine": {"path": engine, "sha256": _sha256(wasm), "packages": _packages()},
+        "engine": {"path": engine, "sha256": _sha256(wasm), "packages": packages},
         "files": sorted(files),
         "models": entries,
     }
@@ -149,10 +152,6 @@ def _fill(folder, models, log):
     files["offline.js"] = files["offline.js"].replace(b"GALLERY", _sha256("".join(digests).encode()).encode(), 1)
     for name, file in {**files, INDEX: content}.items():
         _put(folder / name, file)
-
-
-def _packages():
-    return {file.package: file.version for file in vendored.FILES}
 
 
 def _read_page():
@@ -177,9 +176,9 @@ def _read_contents(model):
 
 
 def _check_graph(model, name, content):
-    here = dict(_packages())[vendored.RUNTIME[0]]
+    _, here = vendored.RUNTIME
     oldest = model.manifest["onnx"].get(name, {}).get("onnxruntime", "0")
-    if _parse_version(oldest) > _parse_version(here):
+    if sessions.version_numbers(oldest) > sessions.version_numbers(here):
         raise UnsupportedError(f"{model.folder}/{name} needs ONNX Runtime {oldest}; that of the gallery is {here}.")
     try:
         weights_files(content, model.manifest, name)
@@ -187,13 +186,12 @@ def _check_graph(model, name, content):
         raise UnsupportedError(f"{model.folder}/{name} is not shown: {error}.") from error
 
 
-def _parse_version(version):
-    return [*map(int, re.findall(r"\d+", version)), 0, 0][:3]
-
-
 def _make_entry(model, contents):
-    """What gallery.json says of a model, whose files have these contents."""
-    manifest = model.manifest
+    """What gallery.json says of a model, whose files have these contents.
+
+    Needed are those without which there is no answer: not the graph that draws at random.
+    """
+    manifest, drawing = model.manifest, model.graphs.get(WRITES_BY_DRAWING)
     return {
         "name": manifest["name"],
         "version": manifest["version"],
@@ -203,7 +201,7 @@ def _make_entry(model, contents):
         "graphs": model.graphs,
         "rules": manifest.get("rules"),
         "words": _convert_to_javascript(words.steps(manifest.get("words", "spaces"))),
-        "needed": [[name, manifest["files"][name]] for name in _needed_files(model)],
+        "needed": [[name, manifest["files"][name]] for name in model.files if name != drawing],
         "bytes": {name: len(content) for name, content in contents.items()},
     }
 
@@ -214,11 +212,6 @@ def _convert_to_javascript(steps):
         [re.sub(r"\\([ #&~])", r"\1", pattern), re.sub(r"\\(\d)", r"$\1", becomes).replace("$0", "$&")]
         for pattern, becomes in steps
     ]
-
-
-def _needed_files(model):
-    """The files without which there is no answer: not the graph that draws at random."""
-    return [name for name in model.files if name != model.graphs.get(WRITES_BY_DRAWING)]
 
 
 def _sha256(content):
