@@ -38,11 +38,7 @@ def parse(body):
 
 
 def _check_counts(body):
-    """Check that a body has no more lists, objects and values than others may wait for.
-
-    Raises:
-        Fault: it has.
-    """
+    """Check that a body has no more lists, objects and values than others may wait for."""
     if not (body.count(b"[") + body.count(b"{") > MOST_LISTS or body.count(b",") > MOST_VALUES):
         return
     lists = values = place = 0  # texts may have such characters, too: count what is outside of them

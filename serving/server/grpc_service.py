@@ -13,6 +13,7 @@ import grpc
 from grpc import aio
 
 from serving.server import messages, v2
+from serving.server.asks import Parameters
 from serving.server.faults import AGAIN, Fault, invalid
 from serving.server.health import Health
 from serving.server.messages import pb
@@ -134,12 +135,10 @@ class Calls:
             v2.check_id(request.id)
 
             def read_request(served):
-                parameters = messages.parameters(request)
-                signature = parameters.pop("signature", None)
-                if signature is not None and not isinstance(signature, str):
-                    raise Fault("invalid", "the parameter signature must be a string.")
+                parameters = Parameters(messages.parameters(request))
+                signature = parameters.take("signature", str)
                 tensors = messages.tensors(request, self.service.limits.texts)
-                return signature, tensors, parameters, [each.name for each in request.outputs]
+                return signature, tensors, parameters.values, [each.name for each in request.outputs]
 
             within = context.time_remaining()
             answer = await self.service.infer(count, request.model_name, request.model_version, read_request, within)

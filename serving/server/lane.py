@@ -74,7 +74,7 @@ class Lane:
     """
 
     def __init__(self, signatures, batching, queue, slots, meter, log):
-        self.signatures, self.slots, self.meter, self.log = signatures, slots, meter, log
+        self.slots, self.meter, self.log = slots, meter, log
         padding = max((signature.padding for signature in signatures.values()), default=math.inf)
         self.batcher = Batcher(batching, queue, padding)
         self.wake, self.closing = asyncio.Event(), False
@@ -218,7 +218,7 @@ class Lanes:
     """
 
     def __init__(self, soon, late, signatures, batching, queue, meter, log):
-        self.signatures, self.meter = signatures, meter
+        self.meter = meter
         self.soon, self.late = (Lane(signatures, batching, queue, slots, meter, log) for slots in (soon, late))
 
     async def answer(self, ask, within, caller=None):

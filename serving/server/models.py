@@ -4,6 +4,7 @@ import asyncio
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from serving.kinds import KINDS
 from serving.lazy import later
@@ -75,12 +76,13 @@ def signatures_of(runtime):
     return {texts_of.NAME: texts_of.Texts(runtime)} | {name: rows.Rows(runtime, name) for name in runtime.signatures}
 
 
+@dataclass(frozen=True)
 class Version:
-    """One version that answers: its number, its runtime's manifest and its lanes."""
+    """One version that answers: its number, its signatures by name and its lanes."""
 
-    def __init__(self, number, runtime, lane):
-        self.number, self.manifest, self.lane = number, runtime.manifest, lane
-        self.signatures = lane.signatures
+    number: int
+    signatures: dict
+    lane: Any
 
 
 class Models:
@@ -190,7 +192,7 @@ class Models:
     def _serve_version(self, name, number, runtime, signatures):
         previous = self.current.get(name)
         lane = self.make_lane(name, number, signatures)
-        self.current[name] = Version(number, runtime, lane)
+        self.current[name] = Version(number, signatures, lane)
         self.log("serving", model=name, version=number, kind=runtime.kind, before=previous and previous.number)
         if previous:  # what it has taken on it finishes
             task = asyncio.create_task(self._retire(previous.lane))

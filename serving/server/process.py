@@ -178,11 +178,7 @@ class Server:
         return True
 
     async def _open_ports(self):
-        """The two servers, listening; or none, if one of the ports cannot be had.
-
-        Raises:
-            ServingError: a port cannot be had.
-        """
+        """The two servers, listening; or none, if one of the ports cannot be had."""
         settings, release = self.settings, packages.installed_version("seqzoo") or "0"
         self.http_port = self.grpc_port = None
         sock = None if settings.http_port is None else _bind(settings.host, settings.http_port)
@@ -236,11 +232,7 @@ class Server:
 
 
 def _bind(host, port):
-    """A socket that listens at an address, so that no other process can have it.
-
-    Raises:
-        ServingError: the port cannot be had.
-    """
+    """A socket that listens at an address, so that no other process can have it."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError:

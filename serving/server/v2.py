@@ -6,6 +6,7 @@ https://github.com/triton-inference-server/server/blob/main/docs/protocol/extens
 
 import orjson
 
+from serving.server.asks import Parameters
 from serving.server.bodies import member, parse
 from serving.server.faults import invalid
 from serving.server.tensors import MOST_TEXTS, describe, from_raw, from_values, quote, raw_bytes
@@ -32,11 +33,9 @@ class Request:
         self.most, size = most, _read_size(header, len(body))
         request, rest = parse(body[:size]), memoryview(body)[size:]
         self.id = check_id(member(request, "id", str))
-        self.parameters = dict(member(request, "parameters", dict, {}))
-        self.binary = self.parameters.pop("binary_data_output", False) is True
-        self.signature = self.parameters.pop("signature", None)
-        if self.signature is not None and not isinstance(self.signature, str):
-            raise invalid(f"the parameter signature must be a string; received {describe(self.signature)}.")
+        parameters = Parameters(member(request, "parameters", dict, {}))
+        self.binary = parameters.values.pop("binary_data_output", False) is True
+        self.signature, self.parameters = parameters.take("signature", str), parameters.values
         inputs = member(request, "inputs", list)
         if not inputs:
             raise invalid('the body must have "inputs", a list of at least one tensor.')
