@@ -93,11 +93,7 @@ class Loaded:
         return MAX_PADDING["search" if self.kind.writes else "read"]
 
     def _shortlist_graphs(self):
-        """The graphs by beam width that search over a shortlist.
-
-        Raises:
-            ValueError: the artefact has none.
-        """
+        """The graphs by beam width that search over a shortlist."""
         if "shortlist" not in self.manifest:
             raise ValueError(
                 f"{self.artefact.origin} has no graph with a shortlist: expected `shortlist` in its manifest. Leave "
@@ -253,11 +249,7 @@ class Loaded:
 
 
 def _kind_of(manifest, directory):
-    """The kind of an artefact.
-
-    Raises:
-        UnsupportedError: this seqzoo does not know it.
-    """
+    """The kind of an artefact, if this seqzoo knows it."""
     if manifest["kind"] not in KINDS:
         raise UnsupportedError(
             f"{directory} is of the kind {manifest['kind']!r}, which this seqzoo does not know; it knows "

@@ -236,19 +236,15 @@ def _check_files(manifest):
         if manifest[key].keys() != manifest[others].keys():
             differing = sorted(manifest[key].keys() ^ manifest[others].keys())
             raise documents.mismatch(key, f"an object with the keys of `{others}`", differing)
-    for file in manifest["onnx"]:
-        if file not in manifest["files"]:
-            raise documents.mismatch("a key of onnx", "a file that `files` lists", file)
+    used = [("a key of onnx", graph) for graph in manifest["onnx"]]
     for form, files in manifest.get("forms", {}).items():
-        for name, file in files.items():
-            if file not in manifest["files"]:
-                raise documents.mismatch(f"forms.{form}.{name}", "a file that `files` lists", file)
-    for file in manifest.get("strings", {}).get("graphs", ()):
+        used += [(f"forms.{form}.{name}", file) for name, file in files.items()]
+    used += [("each of strings.graphs", file) for file in manifest.get("strings", {}).get("graphs", ())]
+    for graph in manifest["onnx"]:
+        used += [(f"onnx.{graph}.weights", file) for file in weight_files(manifest, graph)]
+    for key, file in used:
         if file not in manifest["files"]:
-            raise documents.mismatch("strings.graphs", "files that `files` lists", file)
-    for graph, entry in manifest["onnx"].items():
-        if entry.get("weights", graph) not in manifest["files"]:
-            raise documents.mismatch(f"onnx.{graph}.weights", "a file that `files` lists", entry["weights"])
+            raise documents.mismatch(key, "a file that `files` lists", file)
 
 
 if __name__ == "__main__":

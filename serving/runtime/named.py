@@ -8,6 +8,7 @@ import os
 
 from serving.lazy import later
 from serving.runtime.artefact import MANIFEST, Artefact, resolve
+from serving.runtime.manifest_format import int8_name
 
 hub = later("zoo.hub")
 
@@ -61,5 +62,5 @@ class FetchedArtefact(Artefact):
 
     def preferred_file(self, name):
         """The int8 form of a graph if the hub says that it loses nothing, or has that form alone; else the graph."""
-        entry, light = self.published.entry, f"{name.removesuffix('.onnx')}.int8.onnx"
+        entry, light = self.published.entry, int8_name(name)
         return light if light in entry["files"] and (entry["int8"] or name not in entry["files"]) else name

@@ -69,11 +69,7 @@ class Reader:
         return not any(reading.error for reading in readings) and any(map(is_answered, readings))
 
     def _make_result(self, outputs, reading):
-        """The result of a row of the graph's outputs.
-
-        Raises:
-            DamagedError: they have another shape than the kind and the manifest say.
-        """
+        """The result of a row of the graph's outputs, if they have the shapes that the kind and the manifest say."""
         for name, expected in self.kind.shapes(self.loaded.manifest).items():
             shape = outputs[name].shape
             if len(shape) != len(expected) or any(

@@ -117,7 +117,9 @@ class Bound:
             for part, own in zip(clipped, cut or [None] * len(texts), strict=True)
         ]
         word_texts = [
-            without_nul(part.text[a:b]) for part, spans in zip(clipped, places, strict=True) for a, b in spans
+            part.text[a:b].replace("\0", "\1")  # as TensorFlow's splitter has it, in which NUL ends a text
+            for part, spans in zip(clipped, places, strict=True)
+            for a, b in spans
         ]
         pieces = iter(encode(word_texts))
         return [
@@ -255,8 +257,3 @@ def unicode_error(text):
         what = f"the byte 0x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"the lone surrogate U+{code:04X}"
         return f"not UTF-8: {what} at character {error.start + 1}"
     return None
-
-
-def without_nul(text):
-    """A text with NUL replaced by another control character, because NUL ends a text in TensorFlow's splitter."""
-    return text.replace("\0", "\1")

@@ -78,11 +78,7 @@ class Writer:
         return {name: np.repeat(value, rows, axis=0) for name, value in one.items()}
 
     def _drop_ranking(self, values, beam, sampling):
-        """The rules without those that rank hypotheses where a graph has no input for them; they are off there.
-
-        Raises:
-            ValueError: such a rule is not off.
-        """
+        """The rules without those that rank hypotheses where a graph has no input for them; they must be off there."""
         searches = sampling is None and (beam or self.default_beam) > 1
         exported = self.loaded.manifest.get("rules", {}) if searches else {}
         lacking = [name for name in values if rules.RULES[name].ranks and name not in exported]
