@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import tree
 
-from zoo.check.laws import ROWS, assert_close, dynamic_specs, length_mask, named, numpy_leaves, valid
+from zoo.check.laws import ROWS, assert_close, dynamic_specs, length_mask, named, numpy_leaves, symbolic_inputs, valid
 from zoo.core.masks import ImplicitMasks
 
 
@@ -16,13 +16,13 @@ def names(layer):
     return [name for name in parameters if name == "mask" or name.endswith("_mask")]
 
 
-def with_implicit_masks(case, rows=ROWS, time=5):
+def with_implicit_masks(case):
     """`(arguments, masks)`: sequences whose padding is 0, so that `Masking` sees it; no mask is among the arguments."""
-    given, masks = case.arguments(rows, time, 0), {}
+    given, masks = case.arguments(ROWS, 5, 0), {}
     given = {name: array for name, array in given.items() if not name.endswith("mask")}
     for name, array in given.items():
         if isinstance(array, np.ndarray) and array.ndim == 3 and array.dtype.kind == "f":
-            masks[name] = length_mask(rows, array.shape[1])
+            masks[name] = length_mask(ROWS, array.shape[1])
             given[name] = np.where(masks[name][:, :, None], array, 0.0)
     return given, masks
 
@@ -37,11 +37,8 @@ def implicit_model(built):
     """As a functional model: `(model, inputs, masks)`."""
     arguments, masks = with_implicit_masks(built.case)
     specs = {name: spec for name, spec in dynamic_specs(built.case).items() if name in arguments}
-    inputs = {
-        name: keras.Input(batch_shape=spec.shape, dtype=spec.dtype.name, name=name)
-        for name, spec in named(specs).items()
-    }
-    outputs = implicitly(built.case, built.layer, tree.pack_sequence_as(specs, list(inputs.values())), masks)
+    inputs, nested = symbolic_inputs(specs)
+    outputs = implicitly(built.case, built.layer, nested, masks)
     return keras.Model(inputs, outputs), arguments, masks
 
 

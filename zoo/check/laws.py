@@ -135,14 +135,19 @@ def dynamic_specs(case):
     return tree.map_structure(spec, small, large)
 
 
-def functional(built):
-    """The layer as a model of flat named inputs, which is itself where it is one already."""
-    specs = dynamic_specs(built.case)
+def symbolic_inputs(specs):
+    """`({name: an input of Keras}, the same nested as the specs are)`."""
     inputs = {
         name: keras.Input(batch_shape=spec.shape, dtype=spec.dtype.name, name=name)
         for name, spec in named(specs).items()
     }
-    outputs = built.case.apply(built.layer, tree.pack_sequence_as(specs, list(inputs.values())))
+    return inputs, tree.pack_sequence_as(specs, list(inputs.values()))
+
+
+def functional(built):
+    """The layer as a model of flat named inputs, which is itself where it is one already."""
+    inputs, nested = symbolic_inputs(dynamic_specs(built.case))
+    outputs = built.case.apply(built.layer, nested)
     if isinstance(built.layer, keras.Model):
         return built.layer, outputs
     return keras.Model(inputs, outputs), outputs
