@@ -2,13 +2,14 @@
 
 import threading
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from tests.training import tiny
 from zoo.training import TrainingPlan
-from zoo.training.loop import Prefetcher, prefetch_batches
+from zoo.training.loop import Prefetcher
 
 
 class Counted:
@@ -27,7 +28,7 @@ class Counted:
 @pytest.mark.parametrize("ahead", [0, 1, 3])
 def test_each_step_has_its_batch_and_none_is_made_twice(ahead):
     counted = Counted()
-    with prefetch_batches(counted, ahead, steps=10) as batches:
+    with closing(Prefetcher(counted, ahead, steps=10)) as batches:
         assert [batches.batch(step) for step in range(4, 10)] == list(range(4, 10))
     assert sorted(counted.asked) == list(range(4, 10))  # nothing behind the last step
     assert len(counted.threads) == 1 and ("MainThread" in counted.threads) == (ahead == 0)
@@ -35,12 +36,12 @@ def test_each_step_has_its_batch_and_none_is_made_twice(ahead):
 
 def test_a_step_that_was_not_expected_has_its_batch_too():
     counted = Counted()
-    with prefetch_batches(counted, 2, steps=100) as batches:
+    with closing(Prefetcher(counted, 2, steps=100)) as batches:
         assert [batches.batch(step) for step in (0, 50, 51, 3, 3)] == [0, 50, 51, 3, 3]
 
 
 def test_the_next_batch_is_made_while_the_step_is_computed():
-    with prefetch_batches(Counted(seconds=0.1), 1, steps=10) as batches:
+    with closing(Prefetcher(Counted(seconds=0.1), 1, steps=10)) as batches:
         batches.batch(0)
         time.sleep(0.3)
         start = time.monotonic()
@@ -55,7 +56,7 @@ def test_an_error_comes_with_its_step():
                 raise ValueError("line 7 is no text")
             return super().batch(step)
 
-    with prefetch_batches(Faulty(), 1, steps=10) as batches:
+    with closing(Prefetcher(Faulty(), 1, steps=10)) as batches:
         assert [batches.batch(0), batches.batch(1)] == [0, 1]
         with pytest.raises(ValueError, match="line 7 is no text"):
             batches.batch(2)

@@ -102,7 +102,7 @@ class Training(Table):
     ] = 60
     learning_rate: Annotated[AboveZero, Doc("highest learning rate of the schedule")] = 1e-3
     schedule: Annotated[
-        Literal["constant", "inverse_sqrt", "linear", "cosine"], Doc("course of the learning rate after the warm-up")
+        one_of("training.schedules.SCHEDULES"), Doc("course of the learning rate after the warm-up")
     ] = "constant"
     warmup: Annotated[Count, Doc("steps over which the learning rate rises")] = 0
     adam_beta_2: Annotated[BelowOne, Doc("decay of Adam's second moments")] = 0.999

@@ -136,7 +136,7 @@ class _Loop:
         state, plan = self.state, self.plan
         shapes = Shapes(self.steps, train)
         self.callbacks.on_train_begin({"step": state.step, "message": "\n".join([*notes, shapes.describe()])})
-        with prefetch_batches(train, plan.prefetch, plan.steps) as batches, self._writer:
+        with contextlib.closing(Prefetcher(train, plan.prefetch, plan.steps)) as batches, self._writer:
             while True:
                 stopping = self.steps.model.stop_training and state.step and not state.validated
                 if state.is_due(plan) or stopping:
@@ -340,8 +340,3 @@ class Prefetcher:
         """End the thread."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
-
-
-def prefetch_batches(batches, ahead, steps):
-    """A context with a `Prefetcher`, which is closed at its end."""
-    return contextlib.closing(Prefetcher(batches, ahead, steps))

@@ -27,18 +27,8 @@ record_writer = later("tensorboard.summary.writer.record_writer")
 rich_console = later("rich.console")
 rich_progress = later("rich.progress")
 
-COLUMNS = (
-    "step",
-    "loss",
-    "learning_rate",
-    "tokens_per_second",
-    "valid_nll",
-    "valid_perplexity",
-    "valid_accuracy",
-    "valid_wer",
-    "valid_entity_f1",
-    "valid_spearman",
-)
+SCORES = ("nll", "perplexity", "accuracy", "wer", "entity_f1", "spearman")  # of a validation
+COLUMNS = ("step", "loss", "learning_rate", "tokens_per_second", *(f"valid_{name}" for name in SCORES))
 QUIET = 30.0  # seconds without output after which `Lines` says that the training is still running
 
 
@@ -81,8 +71,7 @@ class Report(keras.callbacks.Callback):
         self._note(logs)
 
     def on_epoch_end(self, epoch, logs=None):
-        names = ("nll", "perplexity", "accuracy", "wer", "entity_f1", "spearman")
-        self.write(self.step, {f"valid_{name}": logs[f"val_{name}"] for name in names if f"val_{name}" in logs})
+        self.write(self.step, {f"valid_{name}": logs[f"val_{name}"] for name in SCORES if f"val_{name}" in logs})
 
     def on_train_end(self, logs=None):
         self.close()

@@ -108,18 +108,16 @@ class CosineDecay(Decay, Warmup):
         return self.floor + (1.0 - self.floor) * wave
 
 
+SCHEDULES = {"constant": ConstantRate, "inverse_sqrt": InverseSquareRoot, "linear": LinearDecay, "cosine": CosineDecay}
+
+
 def schedule(name, peak, warmup, steps):
     """The schedule called `name`: "constant", "inverse_sqrt", "linear" or "cosine".
 
     Raises:
         ValueError: `name` is none of these, or the numbers do not fit together.
     """
-    if name == "constant":
-        return ConstantRate(peak, warmup)
-    if name == "inverse_sqrt":
-        return InverseSquareRoot(peak, warmup)
-    if name == "linear":
-        return LinearDecay(peak, warmup, steps)
-    if name == "cosine":
-        return CosineDecay(peak, warmup, steps)
-    raise ValueError(f"unknown schedule {name!r}; expected constant, inverse_sqrt, linear or cosine.")
+    if name not in SCHEDULES:
+        raise ValueError(f"unknown schedule {name!r}; expected {', '.join(SCHEDULES)}.")
+    own = (steps,) if issubclass(SCHEDULES[name], Decay) else ()
+    return SCHEDULES[name](peak, warmup, *own)
