@@ -74,6 +74,7 @@ def write_card(kind, directory, version, parity, int8=None, strings=None, usual=
     settings = kind.settings
     single = {name: value for name, value in settings.scores.items() if not isinstance(value, dict | list)}
     scores = "\n".join(f"- {_score(name, settings.scores)}" for name in single) or "- not measured"
+    longer = "no answer is given" if kind.bound.overlong == "refuse" else f"the {kind.bound.side}"
     card = f"""# {settings.name}, version {version}
 
 {settings.task}; {type(kind.model).__name__} with {kind.model.count_params():,} parameters.
@@ -90,7 +91,7 @@ Tokens, labels and texts are identical.
     seqzoo run DIR "text"
     seqzoo verify DIR
 
-At most {kind.bound.max_input:,} tokens of a text are read; of a longer one {_overlong(kind.bound)}.
+At most {kind.bound.max_input:,} tokens of a text are read; of a longer one {longer}.
 
 The recipe that made it is `recipe.toml`; every file's SHA-256 is in `{MANIFEST}`.
 """
@@ -143,10 +144,6 @@ def _storage(storage):
 Each weight is rounded to {nearest}, and stored so in `model.keras` and the ONNX graphs, which compute in float32 with
 these numbers. Scores of the training run were measured before the rounding.
 """
-
-
-def _overlong(bound):
-    return "no answer is given" if bound.overlong == "refuse" else f"the {bound.side}"
 
 
 def _strings(report):

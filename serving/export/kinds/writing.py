@@ -31,16 +31,6 @@ def over_shortlist(name):
     return f"{name}_shortlist"
 
 
-def writers(model):
-    """The models that write: the members of an ensemble, or the model itself."""
-    return model.members if isinstance(model, Ensemble) else [model]
-
-
-def approximates(model):
-    """Whether a pass over a whole target only approximates the steps of the search, as hashing does."""
-    return Depth.of(model.decoder).approximate
-
-
 class Generate(Kind):
     """A model that writes an output for a source, such as a translation."""
 
@@ -108,11 +98,7 @@ class Generate(Kind):
         ]
 
     def _search_shortlist(self, searches, rules):
-        """For each graph of `searches` a graph of the same search over the shortlist; none without a shortlist.
-
-        Raises:
-            ValueError: as of `zoo.decoding.shortlist.Shortlisted`.
-        """
+        """For each graph of `searches` a graph of the same search over the shortlist; none without a shortlist."""
         settings, functions = self.settings, []
         for graph, search in by_graph(searches).items() if settings.shortlist is not None else ():
             beams = search.signature.outputs[0].shape[1]
@@ -145,11 +131,9 @@ class Generate(Kind):
         token_ids, lengths, gated, answered = self.read_in_graph(source, text)
         results = self.functions["tokens"].traced(token_ids, lengths)
         output = target.decode(results["output_ids"][:, 0], results["output_lengths"][:, 0])
-        cut = doubt.bound_warning(results["output_lengths"][:, 0], self._longest(lengths))
+        most = doubt.length_bounds(self.settings.rules, self.settings.max_length, lengths)
+        cut = doubt.bound_warning(results["output_lengths"][:, 0], most)
         return self._compose_answers(output, results, answered, gated, cut)
-
-    def _longest(self, lengths):
-        return doubt.length_bounds(self.settings.rules, self.settings.max_length, lengths)
 
     def _compose_answers(self, output, results, answered, gated, *remarks):
         """The answers in TensorFlow; a text that is not `answered`, because it is blank or refused, has a blank one."""
@@ -248,7 +232,9 @@ class Generate(Kind):
         They are computed in one pass of the whole model, or step by step if a pass only approximates the steps, as with
         LSH attention.
         """
-        look = self._step_logits if any(map(approximates, writers(self.model))) else self.forced_logits
+        models = self.model.members if isinstance(self.model, Ensemble) else [self.model]
+        approximates = any(Depth.of(model.decoder).approximate for model in models)
+        look = self._step_logits if approximates else self.forced_logits
         return look(token_ids=token_ids, lengths=lengths, target_ids=target_ids)
 
     def _step_logits(self, token_ids, lengths, target_ids):

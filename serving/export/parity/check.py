@@ -182,11 +182,7 @@ def _drive(form, token_ids, lengths, target_ids):
 
 
 def _check_signatures(report, manifest, tables):
-    """Check that the forms have the names, dtypes and axes of the signatures in the manifest.
-
-    Args:
-        tables: `{form: its signatures}`.
-    """
+    """Check that the forms, `{form: its signatures}`, have the names, dtypes and axes that the manifest says."""
     for table in manifest["signatures"]:
         name = table["name"]
         holders = {form: signatures[name] for form, signatures in tables.items() if name in signatures}
