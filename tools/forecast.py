@@ -10,7 +10,7 @@ from .screen import aligned, log
 
 forecasting = later("zoo.runs.forecast")
 
-NAMES = ("h100", "a100", "l4", "tpu-v5e")  # of `zoo.training.accelerators`, which needs no framework; a test compares
+NAMES = ("h100", "a100", "l4", "tpu-v5e")  # of `zoo.runs.forecast`, which needs Keras; a test compares
 SMALL = 2e-3  # seconds of a step below which other things than its products decide
 
 

@@ -8,9 +8,8 @@ import pytest
 from tests.shared import python
 from tools import cli, forecast
 from zoo.recipes.mixes import most_layers
-from zoo.runs.forecast import FixedLengthTokenizer
+from zoo.runs.forecast import ACCELERATORS, FixedLengthTokenizer
 from zoo.tasks import TASKS
-from zoo.training.accelerators import ACCELERATORS
 
 FOUND = {
     "recipe": "mine",

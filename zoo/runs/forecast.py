@@ -6,6 +6,7 @@ enough, the vocabularies have the size that it names and every example has the g
 
 import math
 from collections import Counter
+from dataclasses import dataclass
 
 from zoo.core import devices
 from zoo.recipes.folder import resolve_initial
@@ -15,24 +16,54 @@ from zoo.runs.training import make_training_steps
 from zoo.settings.layers import AdaptiveSpan
 from zoo.tasks.parts import corpora
 from zoo.text.special import AROUND, UNK
-from zoo.training.accelerators import ACCELERATORS
-from zoo.training.lowering import export_steps
-from zoo.training.steps.arithmetic import count_operations
+from zoo.training.lowering import count_operations, export_steps
 from zoo.training.steps.memory import size_of
 from zoo.training.steps.shared import model_inputs
 
+TERA, GIB = 1e12, 2**30
 UTILISATION = 0.4  # of the peak: what well-filled trainings of Transformers reach, where small models reach far less
 RESERVED = 0.25  # of an accelerator's memory, which the runtime, fragments and the compiler's own buffers take
 
 
-def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
+@dataclass(frozen=True)
+class Accelerator:
+    """What one device can do at most, from its maker's data sheet.
+
+    Attributes:
+        title: its name.
+        platform: JAX's name of the kind of device, for which programs are lowered.
+        memory: bytes.
+        peak: `{dtype: floating-point operations a second}` of dense matrix products of arrays of that type, as JAX
+            computes them by default: float32 in tf32 on NVIDIA's devices, and in one pass of bfloat16 on TPUs.
+        source: where the numbers are from.
+    """
+
+    title: str
+    platform: str
+    memory: int
+    peak: dict
+    source: str
+
+
+def _peaks(float32, halves):
+    return {"float32": float32 * TERA, "bfloat16": halves * TERA, "float16": halves * TERA}
+
+
+ACCELERATORS = {
+    "h100": Accelerator("NVIDIA H100 SXM", "cuda", 80 * GIB, _peaks(494.7, 989.4), "NVIDIA H100 data sheet, dense"),
+    "a100": Accelerator("NVIDIA A100 SXM", "cuda", 80 * GIB, _peaks(156, 312), "NVIDIA A100 80 GB data sheet, dense"),
+    "l4": Accelerator("NVIDIA L4", "cuda", 24 * GIB, _peaks(60.5, 121), "NVIDIA L4 data sheet, dense: half of sparse"),
+    "tpu-v5e": Accelerator("TPU v5e", "tpu", 16 * GIB, _peaks(197, 197), "Google Cloud, TPU v5e, one chip"),
+}
+
+
+def forecast(recipe, name, data=None, log=len):
     """What one accelerator needs to train a recipe.
 
     Args:
         recipe: the `Recipe`.
-        name: of the accelerator, a key of `zoo.training.accelerators.ACCELERATORS`.
+        name: of the accelerator, a key of `ACCELERATORS`.
         data: as of `zoo.runs.train`.
-        utilisation: the share of the device's peak that its matrix products reach.
         log: called with a line before what takes long.
 
     Returns:
@@ -57,7 +88,7 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
     for count, batch in batches.by_shape():
         program, arguments = steps.programs(batch)["training"]
         counts = count_operations(program.trace(*arguments).jaxpr.jaxpr, trips=most_layers(recipe))
-        shapes.append(_describe_shape(batch, count / batches.steps_per_epoch, counts, device, utilisation))
+        shapes.append(_describe_shape(batch, count / batches.steps_per_epoch, counts, device))
     longest = batches.longest()
     memory = steps.expected_memory(longest) | {"batch": sum(map(size_of, longest.values()))}
     if isinstance(recipe.attention, AdaptiveSpan):
@@ -77,7 +108,7 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
         "memory": memory,
         "device_memory": device.memory,
         "fits": sum(memory.values()) <= (1 - RESERVED) * device.memory,
-        "utilisation": utilisation,
+        "utilisation": UTILISATION,
         "step_seconds": seconds,
         "steps": settings.steps,
         "training_seconds": settings.steps * seconds,
@@ -85,7 +116,7 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
     }
 
 
-def _describe_shape(batch, share, counts, device, utilisation):
+def _describe_shape(batch, share, counts, device):
     matrix = Counter({kind: count for kind, count in counts.items() if kind != "other"})
     peak = {kind: device.peak.get(kind, device.peak["float32"]) for kind in matrix}
     return {
@@ -93,7 +124,7 @@ def _describe_shape(batch, share, counts, device, utilisation):
         "share": share,
         "operations": counts.total(),
         "matrix": matrix.total(),
-        "seconds": sum(count / peak[kind] for kind, count in matrix.items()) / utilisation,
+        "seconds": sum(count / peak[kind] for kind, count in matrix.items()) / UTILISATION,
     }
 
 
