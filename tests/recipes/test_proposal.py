@@ -128,6 +128,7 @@ BROKEN = [
     ("classify three.csv --out new.toml", "have 2 examples, all with the label 'pos'; expected 2 labels"),
     ("classify {ok} --set data.encodin=x --out new.toml", "has no setting 'encodin'. Did you mean 'encoding'"),
     ("classify {ok} --set data.encoding=x --out new.toml", "encoding must be a name that Python knows"),
+    ("classify {ok} --set task=tag --out new.toml", "the recipe is for the task classify; received task='tag'. Leave"),
     ("clasify {ok} --out new.toml", "There is no task 'clasify'. Did you mean 'classify'? The tasks are"),
     ("classify {ok} --out taken.toml", "taken.toml exists. Choose another --out, or write over it with --force"),
     ("classify {ok} --out new.json", "--out is the name of a recipe, a file that ends in .toml; received 'new.json'"),

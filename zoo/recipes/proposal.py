@@ -56,6 +56,8 @@ def propose(task, files, name, overrides=(), network=None):
         if places.count(real) > 1:
             raise ValueError(f"{file} is given twice, by its name or by a link to it. Name each file once.")
     job, overrides = TASKS[task], merge_overrides(overrides)
+    if overrides.get("task", task) != task:
+        raise ValueError(f"the recipe is for the task {task}; received task={overrides['task']!r}. Leave it out.")
     splits, data_overrides = group_by_split([str(each) for each in files]), overrides.get("data", {})
     if "train" not in splits:
         raise ValueError(
