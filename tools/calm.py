@@ -25,7 +25,8 @@ NOISE = re.compile(
     rb"|\w+\.cc\(\d+\) LOG\(INFO\) "
     rb"|(E\d{4} [\d:.]+ +\d+|\d{4}-\d\d-\d\d [\d:.]+: E) \S+:\d+\] "
     rb"(.*cuInit|Unable to register cu\w+ (factory|plugin)|.*Attempting to register factory for plugin cu"
-    rb"|oneDNN supports DT_)"
+    rb"|oneDNN supports DT_|Error parsing text-format tensorflow\.XlaSerializedCacheEntry"
+    rb"|Loading XLA:CPU AOT result\. Target machine feature \+prefer-no-(scatter|gather) is not)"
 )
 PATIENCE = 5  # seconds that a command waits at its end for the filter to pass on the last lines
 

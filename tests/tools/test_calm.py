@@ -23,6 +23,9 @@ To enable the following instructions: AVX2 AVX512F, in other operations, rebuild
 E0000 00:00:1795311911.379032   16684 cuda_platform.cc:52] failed call to cuInit: UNKNOWN ERROR (303)
 E0000 00:00:1795311911.379032   16684 cuda_dnn.cc:85] Unable to register cuDNN factory: Attempting to register
 E0000 00:00:1795311950.248573   16897 util.cc:131] oneDNN supports DT_BOOL only on platforms with AVX-512.
+E0000 00:00:1795957937.820058   19629 text_format.cc:378] Error parsing text-format tensorflow.XlaSerializedCacheEntry:
+E0000 00:00:1795957937.885897   19629 cpu_aot_loader.cc:220] Loading XLA:CPU AOT result. \
+Target machine feature +prefer-no-scatter is not  supported on the host machine.
 2026-11-22 01:44:37.123456: I tensorflow/core/util/port.cc:153] oneDNN custom operations are on.
 2026-11-22 01:44:37.123456: E external/local_xla/xla/stream_executor/cuda/cuda_driver.cc:152] failed call to cuInit
 normalizer.cc(51) LOG(INFO) precompiled_charsmap is empty. use identity normalization.
@@ -30,6 +33,8 @@ normalizer.cc(51) LOG(INFO) precompiled_charsmap is empty. use identity normaliz
 ERRORS = b"""\
 sentencepiece_processor.cc(1102) LOG(ERROR) src/sentencepiece_processor.cc(353) [model_] Model is not initialized.
 E0000 00:00:1795311911.379032   16684 save.cc:52] cannot write variables: No space left on device
+E0000 00:00:1795957937.885897   19629 cpu_aot_loader.cc:220] Loading XLA:CPU AOT result. \
+Target machine feature +avx512f is not  supported on the host machine.
 F0000 00:00:1795311911.379032   16684 tensor.cc:852] Check failed: 1 == 2
 2026-11-22 01:44:37.123456: F tensorflow/core/framework/tensor.cc:852] Check failed: 1 == 2
 Traceback (most recent call last):
