@@ -9,6 +9,7 @@ import pytest
 from tests.recipes.small import recipe
 from zoo import recipes, runs
 from zoo.core import array_files
+from zoo.recipes import folder
 from zoo.tasks.parts import corpora
 from zoo.tasks.parts.building import build_model
 from zoo.training import average, checkpoint_path
@@ -87,6 +88,22 @@ def test_what_is_no_run_is_refused(tmp_path):
     (tmp_path / "recipe.toml").write_text(recipes.dumps(recipe("tagger")))
     with pytest.raises(ValueError, match="it lacks model.keras, source.spm, labels.json. Finish it with"):
         runs.open_run(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["labels.json", "scope.json", "data.json", "training.json"])
+@pytest.mark.parametrize("content", ["garbage", "3", '["a", null]', ""])
+def test_a_damaged_file_of_a_run_is_named(name, content, tmp_path):
+    """The message was Python's alone: "Expecting value: line 1 column 1 (char 0)"."""
+    (tmp_path / "recipe.toml").write_text(recipes.dumps(recipe("tagger")))
+    (tmp_path / name).write_text(content)
+    ask = {
+        "labels.json": lambda: folder.read_labels(tmp_path),
+        "scope.json": lambda: folder.read_threshold(tmp_path),
+        "data.json": lambda: folder.check_same_data(tmp_path, {"sha256": {}}),
+        "training.json": lambda: folder.claim(recipe("tagger"), tmp_path, True),
+    }
+    with pytest.raises(ValueError, match=f"{name} of .* is damaged: .*. Copy the run again, or train it again."):
+        ask[name]()
 
 
 def test_a_damaged_model_is_told(tmp_path):

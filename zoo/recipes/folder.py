@@ -6,7 +6,9 @@ import json
 import os
 import shlex
 from pathlib import Path
+from typing import TypedDict
 
+import msgspec
 from msgspec import structs
 
 from zoo.hub import resolve
@@ -44,6 +46,13 @@ MAY_CHANGE = {  # on resuming
 }
 
 
+class Scope(TypedDict):
+    """What scope.json holds: the label of texts that are out of scope, and the probability below which they are."""
+
+    label: str
+    threshold: float
+
+
 def check_run(directory):
     """The recipe of a finished run, whose files are all there; or that of an artefact with its model.
 
@@ -70,14 +79,27 @@ def tokenizer_names(recipe):
 
 def read_labels(directory):
     """The names of the classes, by their ids."""
-    return tuple(_read_kept(directory, LABELS))
+    return tuple(_read_kept(directory, LABELS, list[str]))
 
 
-def _read_kept(directory, name):
+def _read_kept(directory, name, kind):
     """What a file of a run holds, which of an artefact is in the manifest."""
     if (directory / name).is_file() or not (directory / MANIFEST).is_file():
-        return json.loads((directory / name).read_text(encoding="utf-8"))
-    return json.loads((directory / MANIFEST).read_text(encoding="utf-8"))[Path(name).stem]
+        return read_json(directory, name, kind)
+    return read_json(directory, MANIFEST)[Path(name).stem]
+
+
+def read_json(run, name, kind=dict):
+    """What a file of JSON holds that a training wrote into its run, a folder or a checkpoint; None if there is no file.
+
+    Raises:
+        ValueError: the file is damaged, or holds something else than a value of this type.
+    """
+    content = read_file(run, name)
+    try:
+        return None if content is None else msgspec.convert(json.loads(content), kind)
+    except ValueError as error:
+        raise ValueError(f"{name} of {run} is damaged: {error}. Copy the run again, or train it again.") from error
 
 
 def check_ensemble(directories, recipes):
@@ -108,7 +130,7 @@ def check_ensemble(directories, recipes):
 
 def read_threshold(directory):
     """The probability below which a text is out of scope."""
-    return float(_read_kept(directory, SCOPE)["threshold"])
+    return float(_read_kept(directory, SCOPE, Scope)["threshold"])
 
 
 def extra_files(recipe):
@@ -135,6 +157,7 @@ def claim(recipe, directory, resume):
     earlier = directory / RECIPE if exists else resume
     if isinstance(earlier, bool):
         return
+    read_json(directory, SUMMARY)  # of a run that was finished; a damaged one is told before the training
     settings, stored = (dict(_flatten(plain(each))) for each in (recipe, read_stored(earlier)))
     changed = [
         f"{key} ({stored.get(key)!r} there, {settings.get(key)!r} here)"
@@ -167,7 +190,7 @@ def check_same_data(run, card):
     Raises:
         ValueError: some splits differ; the message names them.
     """
-    earlier = json.loads(read_file(run, CARD) or "{}").get("sha256", {})
+    earlier = (read_json(run, CARD) or {}).get("sha256", {})
     changed = [split for split, digest in earlier.items() if card["sha256"][split] != digest]
     if changed:
         digests = [f"{split} ({earlier[split][:12]} there, {card['sha256'][split][:12]} here)" for split in changed]
@@ -346,8 +369,8 @@ def check_unchanged(initial, run):
     Raises:
         ValueError: its files are not those that the run began with.
     """
-    record = read_file(run, RECORD) if initial else None
-    if record and json.loads(record)["sha256"] != initial.digest():
+    record = read_json(run, RECORD) if initial else None
+    if record and record["sha256"] != initial.digest():
         raise ValueError(
             f"the run in {run} began with weights and vocabularies of {initial.directory}, and these files have "
             "changed since. Bring the former ones back, or choose another --out and begin anew."

@@ -7,7 +7,6 @@ continues an interrupted series.
 import dataclasses
 import gc
 import itertools
-import json
 import math
 import re
 import shutil
@@ -19,9 +18,9 @@ from msgspec import structs
 
 from zoo.core.later import later
 from zoo.core.storage import LOCK, one_writer, write_bytes, write_json
-from zoo.recipes import evaluations
+from zoo.recipes import evaluations, folder
 from zoo.recipes.files import load, parse, read_stored
-from zoo.recipes.folder import claim, refuse_others, resolve_initial
+from zoo.recipes.folder import claim, read_json, refuse_others, resolve_initial
 from zoo.runs import start
 
 keras = later("keras")
@@ -177,10 +176,10 @@ def _print(line):
 
 def _read_finished(trial, directory):
     """The content of training.json, if the run was finished with these settings; else None."""
-    path = directory / "training.json"
-    if not path.is_file() or read_stored(directory / "recipe.toml") != resolve_initial(trial.recipe)[0]:
+    summary = read_json(directory, folder.SUMMARY)
+    if summary is None or read_stored(directory / "recipe.toml") != resolve_initial(trial.recipe)[0]:
         return None
-    return json.loads(path.read_text(encoding="utf-8"))
+    return summary
 
 
 def repeat(recipe, count, out, data=None, resume=False, log=None):

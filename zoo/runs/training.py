@@ -1,7 +1,6 @@
 """How a recipe is trained in its run folder, and how a run is opened; `zoo.runs.start` has checked both."""
 
 import dataclasses
-import json
 import math
 import shutil
 import sys
@@ -229,8 +228,8 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
                 "{entity_f1_before:.2f} to {entity_f1:.2f}".format(**calibration["balance"])
             )
         summary |= {"calibration": calibration}
-    before = read_file(directory, folder.SUMMARY)
-    if before and json.loads(before)["steps"] != state.step:
+    before = folder.read_json(directory, folder.SUMMARY)
+    if before and before["steps"] != state.step:
         evaluations.forget(directory)  # the answers of the former model
     save_model(model, directory / "model.keras")
     if threshold is not None:
