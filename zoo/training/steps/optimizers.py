@@ -13,8 +13,9 @@ tf = later("tensorflow")
 
 
 class RowGradient:
-    """The gradient of a table as factors: `dV[i]` is the sum of `weights[t, j] * upstream[t]` over all `t, j` with
-    `indices[t, j] = i`.
+    """The gradient of a table from factors: `dV[i]` is the sum of `weights[t, j] * upstream[t]` over all `t, j` with
+    `indices[t, j] = i`. Like TensorFlow's `IndexedSlices` it has `indices (n,)`, where a row's number occurs as often
+    as the row was read, and `values (n, units)`.
 
     Args:
         indices, weights: `(positions, rows)`.
@@ -22,12 +23,8 @@ class RowGradient:
     """
 
     def __init__(self, indices, weights, upstream):
-        self.indices, self.weights, self.upstream = indices, weights, upstream
-
-    def pairs(self):
-        """`(slots (n,), gradients (n, units))`; a slot, the number of a row, occurs as often as the row was read."""
-        rows = self.weights[..., None] * self.upstream[..., None, :]
-        return ops.reshape(self.indices, (-1,)), ops.reshape(rows, (-1, rows.shape[-1]))
+        rows = weights[..., None] * upstream[..., None, :]
+        self.indices, self.values = ops.reshape(indices, (-1,)), ops.reshape(rows, (-1, rows.shape[-1]))
 
 
 def row_gradients(variables, gradients, tables, indices, weights, upstream):
@@ -40,17 +37,6 @@ def row_gradients(variables, gradients, tables, indices, weights, upstream):
         for key, each in by_table.items()
     }
     return [merged.get(id(variable), whole) for variable, whole in zip(variables, gradients, strict=True)]
-
-
-def pairs_of(gradient):
-    """`(slots, gradients)` of a `RowGradient` or of TensorFlow's `IndexedSlices`."""
-    if isinstance(gradient, RowGradient):
-        return gradient.pairs()
-    return gradient.indices, gradient.values
-
-
-def is_rows(gradient):
-    return isinstance(gradient, RowGradient) or type(gradient).__name__ == "IndexedSlices"
 
 
 def sum_by_slot(slots, gradients):
@@ -171,8 +157,8 @@ class RowAdam(RateFactors, keras.optimizers.Adam):
             for grad, variable in zip(grads, variables, strict=True)
         ]
         for grad, variable, table in zip(grads, variables, tables, strict=True):
-            if table and is_rows(grad):
-                self._update_rows(variable, *sum_by_slot(*pairs_of(grad)))
+            if table and type(grad).__name__ in ("RowGradient", "IndexedSlices"):
+                self._update_rows(variable, *sum_by_slot(grad.indices, grad.values))
             elif table:
                 self._update_whole(variable, grad)
         rest = [(grad, variable) for grad, variable, table in zip(grads, variables, tables, strict=True) if not table]
