@@ -22,7 +22,7 @@ for address in sys.argv[1:]:
     try:
         with open_address(address) as source:
             files = sorted(path.name for path in source.folder.rglob("*") if path.is_file())
-            print(json.dumps([source.name, source.revision, source.licence(), files]))
+            print(json.dumps([source.revision, source.licence(), files]))
     except Exception as error:
         print(json.dumps([type(error).__name__, str(error)]))
 """
@@ -96,8 +96,8 @@ def asked(environment, *addresses):
 def test_a_repository_is_fetched_at_a_commit_or_refused_in_words(environment):
     names = "owner/name", f"owner/name@{COMMIT}", "owner/name@v9", "owner/nobody", "owner/gated", "owner"
     first, at_commit, revision, unknown, gated, no_address = asked(environment, *(f"hf://{each}" for each in names))
-    name, commit, licence, files = first
-    assert (name, commit, licence) == ("name", COMMIT, "apache-2.0") and at_commit == first
+    commit, licence, files = first
+    assert (commit, licence) == (COMMIT, "apache-2.0") and at_commit == first
     assert {"model.safetensors", "config.json", "vocab.json", "source.spm", "README.md"} <= {*files}
     assert "answers.npz" not in files, "one form of weights alone"
     assert revision[0] == "ValueError" and "owner/name has no revision 'v9'" in revision[1]

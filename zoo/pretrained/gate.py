@@ -52,11 +52,7 @@ def read_answers(source):
 
 
 def _check_answers(whom, answers, network):
-    """Refuse arrays that are no answers of the network.
-
-    Raises:
-        ValueError: some are missing, or have another form.
-    """
+    """Refuse arrays that are no answers of the network: some are missing, or have another form."""
     names = sorted(name for name in answers if name.endswith("_ids"))
     lengths = answers.get("source_lengths" if len(names) == 2 else "lengths", np.zeros(0))
     most = {name: network.ids_of(name.partition("_")[0]).max() for name in names}

@@ -43,7 +43,6 @@ class Source:
     Attributes:
         folder: where its files lie.
         address: as the user wrote it.
-        name: what to call the run.
         revision: of a repository, the commit; else "".
         languages: (source, target) that the user asks for; "" where he does not.
         read: the files that were read, in order.
@@ -51,7 +50,6 @@ class Source:
 
     folder: Path
     address: str
-    name: str
     revision: str = ""
     languages: tuple[str, str] = ("", "")
     read: dict = dataclasses.field(default_factory=dict)
@@ -163,11 +161,7 @@ class Source:
 
 
 def _refuse_link(path, folder):
-    """Refuse a file that lies elsewhere; in the cache of Hugging Face files are links to the folder `blobs`.
-
-    Raises:
-        ValueError: it does.
-    """
+    """Refuse a file that lies elsewhere; in the cache of Hugging Face files are links to the folder `blobs`."""
     folder, place = folder.resolve(), path.resolve()
     within = folder.parent.parent if folder.parent.name == "snapshots" else folder
     if not place.is_relative_to(within):
@@ -187,15 +181,14 @@ def open_address(address, languages=("", "")):
     path, revision = Path(address), ""
     with tempfile.TemporaryDirectory() as work:
         if address.startswith("hf://"):
-            folder, name, revision = _fetch(address)
+            folder, revision = _fetch(address)
         elif path.is_dir():
-            folder, name = path, path.resolve().name
+            folder = path
         elif path.is_file() and path.suffix in {*READERS, ".json"}:
             raise ValueError(
                 f"{path} is one file of a network. Import the folder that holds all of them: {path.parent}"
             )
         elif path.is_file():
-            name = path.name.split(".")[0] if path.suffix != ".zip" else path.stem
             folder = _unpack(path, Path(work) / "archive")
         else:
             meant = HOST.fullmatch(address)
@@ -206,7 +199,7 @@ def open_address(address, languages=("", "")):
             )
         found = _decompress(folder, Path(work) / "plain")
         try:
-            yield Source(found, address, name, revision, languages)
+            yield Source(found, address, revision, languages)
         except ValueError as error:
             if found == path:
                 raise
@@ -239,13 +232,7 @@ def _decompress(folder, work):
 
 
 def _fetch(address):
-    """(folder, name, commit) of a repository, of which weights are fetched in one form alone.
-
-    Raises:
-        ImportError: `huggingface_hub` is not installed.
-        ValueError: there is no such repository or revision, or nobody may read it without being known.
-        OSError: it could not be reached.
-    """
+    """(folder, commit) of a repository, of which weights are fetched in one form alone."""
     parts = ADDRESS.fullmatch(address)
     if not parts or parts["folder"]:
         raise ValueError(f"{address!r} is no repository: expected hf://OWNER/NAME, or hf://OWNER/NAME@REVISION.")
@@ -278,7 +265,7 @@ def _fetch(address):
         raise OSError(
             f"{address} could not be fetched: {reason}. Check the network, or fetch it elsewhere and import its folder."
         ) from error
-    return Path(folder), repository.partition("/")[2], about.sha
+    return Path(folder), about.sha
 
 
 def _choose_weights(names):

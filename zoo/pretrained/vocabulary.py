@@ -122,7 +122,7 @@ def renumber(model, names, ids, control=(), where="the SentencePiece model"):
     """
     known = {piece: (score, kind) for piece, score, kind in pieces_of(model, where)}
     lowest = min((score for score, kind in known.values() if kind == NORMAL), default=0.0)
-    table = {name: known.get(name) or _unknown_piece(name, lowest) for name in names}
+    table = {name: known.get(name, (lowest - BELOW, NORMAL if len(name) == 1 else UNUSED)) for name in names}
     table |= {name: (0.0, CONTROL) for name in control}
     pieces = [(piece, 0.0, kind) for piece, kind in SPECIAL.values()]
     pieces += [(names[old], *table[names[old]]) for old in ids[len(SPECIAL) :]]
@@ -136,11 +136,6 @@ def renumber(model, names, ids, control=(), where="the SentencePiece model"):
         if number != PIECES:
             parts.append(field(TRAINER, _encode_trainer(body, len(pieces))) if number == TRAINER else part)
     return b"".join(parts)
-
-
-def _unknown_piece(name, lowest):
-    """The score and the kind of a piece that the model does not have."""
-    return lowest - BELOW, NORMAL if len(name) == 1 else UNUSED
 
 
 def encode_model(pieces, merges, charsmap):
