@@ -53,11 +53,11 @@ def parse_address(url):
     """
     expected = f"Expected SCHEME://HOST:PORT with one of the schemes {', '.join(SCHEMES)}"
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(url if isinstance(url, str) else "")
         host, port = parts.hostname, parts.port
     except ValueError as error:
         raise ValueError(f"{url!r} is not the address of a server: {error}. {expected}.") from None
-    if parts.scheme not in SCHEMES or not host:
+    if parts.scheme not in SCHEMES or not host or " " in host or not host.isprintable():
         raise ValueError(f"{url!r} is not the address of a server. {expected}, such as http://127.0.0.1:8080.")
     protocol, transport, secure, usual = SCHEMES[parts.scheme]
     path = parts.path.rstrip("/")

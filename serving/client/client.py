@@ -1,6 +1,7 @@
 """`Client`: a model on a server, in the place of a `Runtime`."""
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -18,9 +19,10 @@ from serving.client.tf_serving import TfsGrpc, TfsHttp
 from serving.kinds.base import PLACES, pair
 from serving.kinds.rules import RULES, checked
 from serving.runtime import doubt
-from serving.runtime.reading import as_list, is_blank, join_words, unicode_error
+from serving.runtime.reading import as_list, is_blank, join_words, list_of, unicode_error
 
 MOST_CHARACTERS = 1 << 20  # of the texts of a request: 6 MiB at most, where `seqzoo serve` takes 8
+HEADER = re.compile(r"[!#$%&'*+.^_`|~\w-]+", re.ASCII)
 MOST_SECONDS = 1_000_000  # what every operating system can wait for
 PROTOCOLS: dict[tuple[str, str], Any] = {
     ("v2", "http"): V2Http,
@@ -84,12 +86,20 @@ class Client:
             )
         headers = dict(headers or {})
         for header, content in headers.items():  # the content is not shown, for it may be a key
+            if not (isinstance(header, str) and HEADER.fullmatch(header)):
+                raise ValueError(f"a header has a name of letters, digits and hyphens; received {header!r}.")
+            if not isinstance(content, str):
+                raise ValueError(f"the header {header} must be a string; received {type(content).__name__}.")
             if not (content.isascii() and content.isprintable()):
                 raise ValueError(
                     f"the header {header} must be printable characters of ASCII; received one with a line break, "
                     "another control character or one beyond ASCII. A key that was read from a file may end in a line "
                     "break."
                 )
+        if not isinstance(name, str) or not name.partition("@")[0]:
+            raise ValueError(f"expected the name of a model on the server, such as dates@2; received {name!r}.")
+        if isinstance(labels, str) or not all(isinstance(each, str) for each in labels):
+            raise ValueError(f"labels must be the names of all labels, a list of strings; received {labels!r}.")
         name, _, version = name.partition("@")
         self.url, self.model = url, Model(name, version or None)
         self.timeout, self.tries, self.batch, self.connections = timeout, tries, batch, connections
@@ -168,7 +178,7 @@ class Client:
 
     def plan(self, texts, options, cancellation):
         """The `Work` for a list of texts. It asks the server about the model if that is not known yet."""
-        texts = as_list(texts) if isinstance(texts, str) else list(texts)
+        texts = list_of(texts)
         self._describe(cancellation)
         texts, cut = join_words(texts) if self._kind_and_sides[0].by_words else (as_list(texts), [None] * len(texts))
         options = dict(options)

@@ -192,7 +192,7 @@ def as_list(texts):
     Raises:
         TypeError: `texts` is a single string or nothing to iterate over, or holds a value that is not a string.
     """
-    texts = _list_of(texts)
+    texts = list_of(texts)
     for position, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(
@@ -201,7 +201,12 @@ def as_list(texts):
     return texts
 
 
-def _list_of(texts):
+def list_of(texts):
+    """The items of whatever is iterable but a string, as a list.
+
+    Raises:
+        TypeError: it is a string, or not iterable.
+    """
     if isinstance(texts, str):
         raise TypeError(f"Expected a list of strings; received one string. Write [{texts!r}].")
     if not isinstance(texts, Iterable):
@@ -215,7 +220,7 @@ def texts_or_pairs(texts):
     Raises:
         TypeError: as `as_list`; or a tuple holds what is no string.
     """
-    texts = _list_of(texts)
+    texts = list_of(texts)
     as_list(["" if isinstance(text, tuple) else text for text in texts])
     for both in texts:
         if isinstance(both, tuple):
@@ -229,7 +234,7 @@ def join_words(texts):
     Raises:
         TypeError: as `as_list`; or a list holds what is no string.
     """
-    texts = _list_of(texts)
+    texts = list_of(texts)
     words = [as_list(text) if isinstance(text, list | tuple) else None for text in texts]
     texts = as_list([text if own is None else " ".join(own) for text, own in zip(texts, words, strict=True)])
     return texts, [None if own is None else words_of.places_of_joined(own) for own in words]

@@ -178,8 +178,10 @@ def test_a_version_of_the_open_inference_protocol_may_be_any_text(servers):
         "grpc://a/b",
         "http://u:p@a",
         "http://a?b",
+        "http://a b:1",
+        3,
     ],
-    ids=range(8),
+    ids=range(10),
 )
 def test_an_address_that_is_none(url):
     with pytest.raises(ValueError, match="SCHEME://HOST:PORT|leave out the user"):
@@ -233,7 +235,7 @@ def test_shapes_that_fit():
     assert nest([], [2, 0, 5], 2) == [[], []]
 
 
-@pytest.mark.parametrize("texts", ["abc", ["abc", 3]])
+@pytest.mark.parametrize("texts", ["abc", ["abc", 3], None])
 def test_texts_that_are_none(servers, texts):
     with pytest.raises(TypeError, match="Expected a list of strings"):
         Client(servers.url("http"), "generate").run(texts)
@@ -270,6 +272,29 @@ def test_headers_that_cannot_be_sent_are_refused_without_their_secret(scheme, va
     with pytest.raises(ValueError, match="the header Authorization must be printable") as error:
         Client(f"{scheme}://a", "a", headers={"Authorization": value})
     assert "secr" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("", {}, "expected the name of a model on the server, such as dates@2; received ''"),
+        ("@2", {}, "received '@2'"),
+        (None, {}, "received None"),
+        ("a", {"labels": "ab"}, "labels must be the names of all labels, a list of strings; received 'ab'"),
+        ("a", {"labels": [1]}, r"received \[1\]"),
+        ("a", {"headers": {"X-Key": 3}}, "the header X-Key must be a string; received int"),
+        (
+            "a",
+            {"headers": {"X Key\n": "3"}},
+            "a header has a name of letters, digits and hyphens; received 'X K",
+        ),
+    ],
+    ids=range(7),
+)
+def test_settings_that_no_server_understands(scheme, name, settings, message):
+    """Most failed inside, or only when something was asked; two letters were two labels."""
+    with pytest.raises(ValueError, match=message):
+        Client(f"{scheme}://a", name, **settings)
 
 
 def test_names_of_the_room():
