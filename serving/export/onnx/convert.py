@@ -10,10 +10,11 @@ from unittest.mock import patch
 import keras
 import numpy as np
 import tensorflow as tf
-from onnx import TensorProto, helper
+from onnx import helper
 from tf2onnx import optimizer, tfonnx
 from tf2onnx.graph import Graph
 from tf2onnx.onnx_opset import controlflow
+from tf2onnx.tf_utils import map_tf_dtype
 
 from serving.export.onnx import handlers, loops
 from serving.export.onnx.attention import native_attention
@@ -42,13 +43,6 @@ OPTIMIZERS = {
         "remove_identity",
         "remove_back_to_back",
     )
-}
-DTYPES = {
-    "bool": TensorProto.BOOL,
-    "int32": TensorProto.INT32,
-    "int64": TensorProto.INT64,
-    "float32": TensorProto.FLOAT,
-    "string": TensorProto.STRING,
 }
 
 
@@ -225,11 +219,12 @@ def declare(graph, signature):
     """
     for values, specs in ((graph.input, signature.inputs), (graph.output, signature.outputs)):
         del values[:]
-        values.extend(helper.make_tensor_value_info(spec.name, DTYPES[spec.dtype], spec.shape) for spec in specs)
-    for spec in signature.inputs:
-        if spec.default is not None:
-            row = np.array(spec.default)
-            graph.initializer.append(helper.make_tensor(spec.name, DTYPES[spec.dtype], row.shape, row.ravel()))
+        for spec in specs:
+            dtype = map_tf_dtype(tf.as_dtype(spec.dtype))
+            values.append(helper.make_tensor_value_info(spec.name, dtype, spec.shape))
+            if spec.default is not None:
+                row = np.array(spec.default)
+                graph.initializer.append(helper.make_tensor(spec.name, dtype, row.shape, row.ravel()))
 
 
 def _drop_unused_domains(model):
