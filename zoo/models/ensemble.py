@@ -80,13 +80,7 @@ class Ensemble(InsideKeras, keras.Model):
 
         With `rows` of `output_rows`, they are those of its ids: `(batch, beams, n)`.
         """
-        rows = rows or {}
-        results = [
-            (name, *each.step(token_ids, state[name], memory[name], rows.get(name)))
-            for name, each in self._named_members()
-        ]
-        names, logits, states = zip(*results, strict=True)
-        return _mean(logits), dict(zip(names, states, strict=True))
+        return self._side_by_side("step", token_ids, state, memory, rows)[:2]
 
     def source_mask(self, memory):
         """`(batch, source_time)` bool: the positions that `aligned_step` weighs.
@@ -98,13 +92,18 @@ class Ensemble(InsideKeras, keras.Model):
 
     def aligned_step(self, token_ids, state, memory, rows=None):
         """`(logits, state, weights)`: a `step`, and the mean of the members' attention over the source."""
+        logits, state, weights = self._side_by_side("aligned_step", token_ids, state, memory, rows)
+        return logits, state, ops.mean(ops.stack(weights), axis=0)
+
+    def _side_by_side(self, method, token_ids, state, memory, rows):
+        """Mean log-probabilities and the next state by a method of the members, and what else each of them gives."""
         rows = rows or {}
         results = [
-            (name, *each.aligned_step(token_ids, state[name], memory[name], rows.get(name)))
+            (name, *getattr(each, method)(token_ids, state[name], memory[name], rows.get(name)))
             for name, each in self._named_members()
         ]
-        names, logits, states, weights = zip(*results, strict=True)
-        return _mean(logits), dict(zip(names, states, strict=True)), ops.mean(ops.stack(weights), axis=0)
+        names, logits, states, *others = zip(*results, strict=True)
+        return _mean(logits), dict(zip(names, states, strict=True)), *others
 
     def reorder(self, state, parents):
         """The state whose beam `k` goes on from beam `parents[:, k]`."""

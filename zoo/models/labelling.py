@@ -12,7 +12,7 @@ from zoo.core.registry import register
 from zoo.decoding.loop import PAD
 from zoo.embeddings import Entrance, TokenEmbedding, positions_before
 from zoo.models import signatures
-from zoo.models.directions import check_both_ways
+from zoo.models.directions import check_direction
 from zoo.models.inputs import named
 from zoo.models.inside_keras import InsideKeras
 
@@ -41,7 +41,7 @@ class Labeller(InsideKeras, keras.Model):
             raise ValueError(
                 f"{type(self).__name__} needs at least two labels{or_one}. Received: num_labels={num_labels!r}."
             )
-        check_both_ways(self, encoder)
+        check_direction(self, encoder, "both_ways")
         if pooling is not None and Depth.of(encoder).summarises:
             raise ValueError(
                 f"{type(encoder).__name__} gives a summary of its own, so {type(self).__name__} has no states to pool. "

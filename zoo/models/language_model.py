@@ -13,7 +13,7 @@ from zoo.core.registry import register
 from zoo.decoding.loop import BOS
 from zoo.embeddings import Entrance, positions_before
 from zoo.models import signatures
-from zoo.models.directions import check_causal
+from zoo.models.directions import check_direction
 from zoo.models.embedded import make_embedding
 from zoo.models.inputs import named
 from zoo.models.inside_keras import InsideKeras
@@ -65,7 +65,7 @@ class LanguageModel(InsideKeras, keras.Model):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_causal(self, decoder)
+        check_direction(self, decoder, "causal")
         if positions is not None and not Positions.of(positions).by_place:
             raise ValueError(
                 "A LanguageModel's positions must not look ahead: expected SinusoidalPositions or LearnedPositions, "

@@ -11,13 +11,6 @@ RULES = ("mean", "first")
 DENSE = ("tanh", "relu", None)
 
 
-def pool(x, mask, rule):
-    """`(batch, units)`: the mean over the positions that the mask keeps, or the first one; 0 where it keeps none."""
-    if rule == "mean":
-        return masked_mean(x, mask)
-    return x[:, 0] if mask is None else ops.where(mask[:, :1], x[:, 0], 0.0)
-
-
 @register
 class Pooling(ImplicitMasks, layers.Layer):
     """`h = mean_t x_t` over the positions that the mask keeps, or `h = x_1`; with `dense` then `f(W h + b)`.
@@ -59,7 +52,10 @@ class Pooling(ImplicitMasks, layers.Layer):
             self.projection.build((x_shape[0], x_shape[-1]))
 
     def call(self, x, mask=None):
-        h = pool(x, mask, self.rule)
+        if self.rule == "mean":
+            h = masked_mean(x, mask)
+        else:
+            h = x[:, 0] if mask is None else ops.where(mask[:, :1], x[:, 0], 0.0)
         return h if self.projection is None else self.projection(h)
 
     def compute_output_shape(self, x_shape):

@@ -8,12 +8,13 @@ def spec(name, dtype="int32", *axes):
     return TensorSpec(name, dtype, ("batch", *axes))
 
 
+TEXT = (spec("text", "string"),)
+IDS = (spec("token_ids", "int32", "time"), spec("lengths"))
+
+
 def strings(*outputs):
     """The signature that a server answers when a request names none; its input is texts."""
-    return Signature("serving_default", (spec("text", "string"),), outputs)
-
-
-IDS = (spec("token_ids", "int32", "time"), spec("lengths"))
+    return Signature("serving_default", TEXT, outputs)
 
 
 def _sequences(width):
@@ -60,15 +61,18 @@ def language_model():
 RATING = spec("rating", "float32")
 
 
+def _label_signatures(name, texts, ids, num_labels):
+    """Of every model that gives what it reads, `texts` or `ids`, one of `num_labels` labels, or a number."""
+    if num_labels == 1:
+        return Signature("serving_default", texts, (RATING, spec("rated"))), Signature("rate", ids, (RATING,))
+    probabilities = spec("probabilities", "float32", num_labels)
+    labelled = spec("label", "string"), probabilities
+    return Signature("serving_default", texts, labelled), Signature(name, ids, (probabilities,))
+
+
 def classifier(num_labels):
     """Of a model that gives a text one of `num_labels` labels; where that is 1, a number."""
-    if num_labels == 1:
-        return strings(RATING, spec("rated")), Signature("rate", IDS, (RATING,))
-    probabilities = spec("probabilities", "float32", num_labels)
-    return (
-        strings(spec("label", "string"), probabilities),
-        Signature("classify", IDS, (probabilities,)),
-    )
+    return _label_signatures("classify", TEXT, IDS, num_labels)
 
 
 def encoder(units):
@@ -79,19 +83,13 @@ def encoder(units):
 
 def pair_classifier(num_labels):
     """Of a model that gives two texts one of `num_labels` labels; where that is 1, a number."""
-    probabilities = spec("probabilities", "float32", num_labels)
     texts = spec("first_text", "string"), spec("second_text", "string")
     ids = [
         each
         for side in ("first", "second")
         for each in (spec(f"{side}_ids", "int32", f"{side}_time"), spec(f"{side}_lengths"))
     ]
-    if num_labels == 1:
-        return Signature("serving_default", texts, (RATING, spec("rated"))), Signature("rate", tuple(ids), (RATING,))
-    return (
-        Signature("serving_default", texts, (spec("label", "string"), probabilities)),
-        Signature("compare", tuple(ids), (probabilities,)),
-    )
+    return _label_signatures("compare", texts, tuple(ids), num_labels)
 
 
 def tagger(num_labels):

@@ -13,7 +13,7 @@ from zoo.core.registry import register
 from zoo.decoding.loop import BOS, PAD
 from zoo.embeddings import Entrance, positions_before
 from zoo.models import signatures
-from zoo.models.directions import check_both_ways, check_causal
+from zoo.models.directions import check_direction
 from zoo.models.embedded import make_embedding
 from zoo.models.inputs import named
 from zoo.models.inside_keras import InsideKeras
@@ -88,8 +88,8 @@ class Transformer(InsideKeras, keras.Model):
                 "Transformer needs an encoder and a decoder of the same units, the width of what they share. "
                 f"Received: {encoder.units} and {decoder.units}."
             )
-        check_both_ways(self, encoder)
-        check_causal(self, decoder)
+        check_direction(self, encoder, "both_ways")
+        check_direction(self, decoder, "causal")
         if positions is not None and not Positions.of(positions).by_place:
             raise ValueError(
                 "A Transformer's positions must not look ahead: expected SinusoidalPositions, LearnedPositions or "
