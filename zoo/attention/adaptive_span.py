@@ -170,9 +170,7 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
         spans = self.spans(query)
         if training and self.penalty:
             self.add_loss(self.penalty * self._mean_span(spans, mask))
-        output = self.output_projection(self._look_back(query, held, spans, mask))
-        if query_mask is not None:
-            output = ops.where(query_mask[:, :, None], output, 0.0)
+        output = self.silence(self.output_projection(self._look_back(query, held, spans, mask)), query_mask)
         return output if cache is None else (output, cache)
 
     def _mean_span(self, spans, mask):

@@ -43,13 +43,8 @@ class AdditiveAttention(AlignmentAttention):
         self.key_projection = layers.Dense(units, name="key", dtype=self.dtype_policy)
 
     def build(self, query_shape, value_shape=None):
-        self.query_projection.build(query_shape)
-        if not self.key_projection.built:  # `project` builds it where it is called first
-            self.key_projection.build(value_shape or query_shape)
+        super().build(query_shape, value_shape)
         self.vector = self.add_weight(name="vector", shape=(self.units,), initializer="glorot_uniform")
-
-    def project(self, value):
-        return self.key_projection(value)
 
     def scores(self, query, keys):
         return additive_scores(self.query_projection(query), keys, ops.cast(self.vector, keys.dtype))

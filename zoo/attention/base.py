@@ -35,8 +35,9 @@ def sees_any(query_time, value_mask, causal=False):
 class AlignmentAttention(ImplicitMasks, keras.layers.Layer, ABC):
     """`c_j = sum_i a_ji h_i`, `a_j = softmax_i e(s_j, h_i)`; a subclass says what `e` is.
 
-    The values `h` are averaged without a projection; only the scores use projections. `project` is separate from
-    `attend` so that a decoder projects the source once per sentence and attends once per step.
+    The values `h` are averaged without a projection; only the scores use projections, `query_projection` and
+    `key_projection`, which a subclass makes. `project` is separate from `attend` so that a decoder projects the source
+    once per sentence and attends once per step.
 
     Call arguments:
         query: `(batch, time, query_units)`.
@@ -63,9 +64,14 @@ class AlignmentAttention(ImplicitMasks, keras.layers.Layer, ABC):
             )
         self.units = units
 
-    @abstractmethod
+    def build(self, query_shape, value_shape=None):
+        self.query_projection.build(query_shape)
+        if not self.key_projection.built:  # `project` builds it where it is called first
+            self.key_projection.build(value_shape or query_shape)
+
     def project(self, value):
         """Keys of the values, `(batch, value_time, units)`: what does not depend on the query."""
+        return self.key_projection(value)
 
     @abstractmethod
     def scores(self, query, keys):

@@ -42,13 +42,5 @@ class DotProductAttention(AlignmentAttention):
         self.query_projection = layers.Dense(units, use_bias=False, name="query", dtype=self.dtype_policy)
         self.key_projection = layers.Dense(units, use_bias=False, name="key", dtype=self.dtype_policy)
 
-    def build(self, query_shape, value_shape=None):
-        self.query_projection.build(query_shape)
-        if not self.key_projection.built:  # `project` builds it where it is called first
-            self.key_projection.build(value_shape or query_shape)
-
-    def project(self, value):
-        return self.key_projection(value)
-
     def scores(self, query, keys):
         return ops.matmul(self.query_projection(query) * self.scale, ops.swapaxes(keys, -1, -2))
