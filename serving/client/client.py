@@ -341,6 +341,8 @@ def _parameters(options, first):
     sampling = options.get("sampling")
     if sampling is None:
         return parameters
+    if isinstance(sampling, type) or not dataclasses.is_dataclass(sampling):
+        raise TypeError(f"sampling must be a serving.runtime.Sampling, such as Sampling(); received {sampling!r}.")
     sampling_fields = {name: _as_json(value) for name, value in dataclasses.asdict(sampling).items()}
     sampling_fields["first"] += first
     if not sampling_fields["first"]:  # which a server that knows no such parameter draws, too

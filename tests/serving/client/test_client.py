@@ -119,6 +119,9 @@ def test_options(fake, servers, scheme):
         "sentences",
         *RULES,
     )
+    for wrong in (3, True, [Sampling()], Sampling):
+        with pytest.raises(TypeError, match="sampling must be a serving.runtime.Sampling, such as Sampling"):
+            client.run(["a"], sampling=wrong)
 
 
 @pytest.mark.parametrize(
