@@ -171,7 +171,7 @@ def withdraw(hub, name, version, reason):
             raise ValueError(f"{hub} has no {name}@{version}; it has {titles}.")
         if entry["withdrawn"] is not None:
             raise ValueError(f"{name}@{version} was withdrawn already: {entry['withdrawn']}")
-        entry["withdrawn"] = reason
+        entry["withdrawn"] = reason if reason[-1] in ".!?" else f"{reason}."  # sentences follow it in messages
         write_index(hub, entries)
     return entry
 

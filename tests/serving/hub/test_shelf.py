@@ -26,7 +26,7 @@ def test_a_version_is_never_overwritten(made, hub):
 def test_what_was_withdrawn_stays_and_does_not_come_back(made, hub, capsys):
     run, artefact = made
     before = {name: (hub / "echo" / "1" / name).read_bytes() for name in files(hub / "echo" / "1")}
-    assert cli.main(["hub", "withdraw", "echo@1", "--reason", "It says\n everything again.", "--hub", str(hub)]) == 0
+    assert cli.main(["hub", "withdraw", "echo@1", "--reason", "It says\n everything again", "--hub", str(hub)]) == 0
     assert entries(hub)[0]["withdrawn"] == "It says everything again."
     assert {name: (hub / "echo" / "1" / name).read_bytes() for name in files(hub / "echo" / "1")} == before
     with pytest.raises(ValueError, match="was withdrawn: It says everything again. .*--version 2"):
