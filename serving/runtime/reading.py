@@ -15,6 +15,7 @@ words_of = later("zoo.text.words")
 
 SPACES = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # the property White_Space
 DEFAULT = 1024  # tokens, where the model does not say how many it reads
+MOST = 1_000_000  # tokens, as many as a manifest may say
 CHARACTERS = 16  # for each token: a text with more of them is not tokenised before it is refused or cut
 OVERLONG = ("refuse", "truncate")
 NOTHING = (), ()  # around a text that is read as it is
@@ -66,10 +67,10 @@ class Bound:
     unknown: int = 1
 
     def __post_init__(self):
-        if type(self.max_input) is not int or self.max_input < 2:
+        if type(self.max_input) is not int or not 2 <= self.max_input <= MOST:
             raise ValueError(
-                f"max_input must be a whole number of tokens, at least 2 (one and the end); received "
-                f"{self.max_input!r}."
+                f"max_input must be a whole number of tokens, at least 2 (one and the end) and at most {MOST}; "
+                f"received {self.max_input!r}."
             )
         if self.overlong not in OVERLONG:
             raise ValueError(f"overlong must be one of {OVERLONG}; received {self.overlong!r}.")

@@ -50,6 +50,7 @@ def test_no_room_for_a_text_is_refused(tmp_path):
     for most, told in (
         (3, "max_input=3 leaves no room for a text"),
         (0, "max_input must be .* at least 2 .* received 0"),
+        (10**20, "max_input must be .* at most 1000000; received 1000000"),
     ):
         with pytest.raises(ValueError, match=told):
             export(model, [tokenizer], tmp_path, settings_of("classify", max_input=most))
