@@ -140,7 +140,7 @@ def evaluate(run, folder, split, what, student):
 def export(run, model, source, folder):
     """The artefact, whose weights are stored in 16 bits, or as its table says, where its forms agree as they must."""
     home = run.with_name(f"{run.name}-artefact")
-    given = ["--data", folder, "--split", "valid"] if "folder" in source and "files" not in model else []
+    given = ["--data", folder, "--split", "valid"] if _has_folder(model, source) else []
     for name, value in model.get("rules", {}).items():
         given += [f"--{name.replace('_', '-')}", value]
     for storage in (model.get("storage", "float16"), "float32"):
@@ -149,12 +149,17 @@ def export(run, model, source, folder):
             seqzoo("export", run, "--out", home, "--name", run.name, "--storage", storage, *given, **own)
 
 
+def _has_folder(model, source):
+    """Whether the recipe of a model's run finds its data in a folder; a student's names the answers of its teacher."""
+    return "folder" in source and not {"files", "teacher"} & model.keys()
+
+
 def publish(name, version, model, source, run, folder):
     """The model in the hub."""
     said = {"--run": run, "--hub": HUB, "--version": version, "--licence": source["licence"], "--data": source["data"]}
     said |= {"--data-licence": source["data_licence"], "--attribution": source["attribution"]}
     said |= {"--core-hours": f"{float((run.with_name(f'{name}.seconds')).read_text()) / 3600:.4g}"}
-    said |= {"--test": folder} if "folder" in source and "files" not in model else {}
+    said |= {"--test": folder} if _has_folder(model, source) else {}
     arguments = [part for pair in said.items() for part in pair]
     for language in model.get("languages", ()):
         arguments += ["--language", language]
