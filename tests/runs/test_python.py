@@ -10,6 +10,7 @@ import zoo
 from tests.runs.at_once import check_told_at_once
 from zoo import recipes, runs
 from zoo.runs import python
+from zoo.tasks.parts.task import Run
 
 TINY = {
     "data": {"train_size": 40, "valid_size": 8, "test_size": 9},
@@ -71,6 +72,17 @@ def test_what_is_wrong_is_told_before_a_framework_is_imported(code, message):
         (lambda: zoo.train(LABELLED, 3), r"train: expected .*, a list of \(text, label\); received 3"),
         (lambda: zoo.train(LABELLED, {"train": [("a", "b")], "valid": None}), "valid: expected .*; received None"),
         (lambda: zoo.train(LABELLED, imports="not_there"), "The module 'not_there' was not found"),
+        (lambda: zoo.train(LABELLED, settings=3), "settings must be a dict of tables, .*; received 3"),
+        (lambda: zoo.train(LABELLED, imports=3), "imports must be the names of modules; received 3"),
+        (lambda: zoo.train(LABELLED, out=3), "out must be the path of a folder; received 3"),
+        (lambda: zoo.train(LABELLED, resume="state.npz"), "resume must be True or False; .* received 'state.npz'"),
+        (lambda: zoo.train(LABELLED, log=3), "log must be a function that takes a line, or None; received 3"),
+        (lambda: zoo.evaluate("run", limit="3"), "limit must be a whole number, or None for all; received '3'"),
+        (lambda: zoo.evaluate("run", beams=2.5), "beams must be a whole number, .*; received 2.5"),
+        (
+            lambda: zoo.evaluate(Run(recipes.make(LABELLED), None, ()), beams=4),
+            "scored without a search, which beams would change",
+        ),
         (lambda: zoo.evaluate(object()), "expected a Run, .* or its directory; received <object"),
         (lambda: zoo.open(3), "expected a Run, .* or its directory; received 3"),
     ],

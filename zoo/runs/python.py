@@ -4,6 +4,7 @@ Like the commands, they check everything before they import a framework.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from zoo.recipes.files import load_for_training
 from zoo.recipes.folder import check_run, resume_from
 from zoo.recipes.recipe import check_data, last_split
 from zoo.runs import start
+from zoo.settings.training import Search
 from zoo.tasks.parts.in_memory import make_examples
 from zoo.tasks.parts.task import Run
 
@@ -50,6 +52,11 @@ def train(
     Raises:
         ValueError: the recipe or the data are not as they should be, or `out` holds a run already.
     """
+    _check_kind("settings", settings, Iterable, "a dict of tables, or texts such as 'training.steps=100'")
+    _check_kind("imports", imports, Iterable, "the names of modules")
+    _check_kind("out", out, str | PathLike | None, "the path of a folder")
+    _check_kind("resume", resume, bool, "True or False; a checkpoint stands in the place of the recipe")
+    _check_kind("log", log, Callable | None, "a function that takes a line, or None")
     changes = [settings] if isinstance(settings, dict | str) else settings
     imports = [imports] if isinstance(imports, str) else imports
     place = str(data) if _is_place(data) else None
@@ -58,6 +65,11 @@ def train(
     data = _check_examples(loaded, data, "train")
     start.train(loaded, directory, data, resume_from(recipe, directory, resume), callbacks, log)
     return open_run(directory)
+
+
+def _check_kind(name, value, kinds, expected):
+    if not isinstance(value, kinds):
+        raise ValueError(f"{name} must be {expected}; received {value!r:.60}.")
 
 
 def open_run(run: Run | str | PathLike[str]) -> Run:
@@ -114,7 +126,12 @@ def evaluate(
     Raises:
         ValueError: the directory holds no finished run, or the data are not as they should be.
     """
+    _check_kind("beams", beams, Integral | None, "a whole number, or None for the recipe's")
+    _check_kind("limit", limit, Integral | None, "a whole number, or None for all")
+    _check_kind("progress", progress, Callable | None, "a function that takes two numbers, or None")
     recipe = run.recipe if isinstance(run, Run) else check_run(_directory_of(run))
+    if beams is not None and not isinstance(recipe.search, Search):
+        raise ValueError(f"the task {recipe.task!r} is scored without a search, which beams would change.")
     data = _check_examples(recipe, data, split or "test")
     split = split or last_split(recipe, data)
     check_data(recipe, (split,), data)
