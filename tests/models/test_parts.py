@@ -67,6 +67,10 @@ def test_inputs_are_told_by_name_and_axes(name):
     for each, received in wrong:
         with pytest.raises(ValueError, match=rf"expected .*{ids} \(batch, time\).* {received}"):
             model(each)
+    optional = {"transformer": ["target_lengths"], "language-model": ["lengths"]}.get(name, [])
+    for lengths in [*optional, *(key for key in inputs if key.endswith("lengths"))]:
+        with pytest.raises(ValueError, match=rf"expected .*{lengths} \(batch,\).* Received: .*{lengths} \(3, 1\)"):
+            model({**inputs, lengths: np.ones((3, 1), "int32")})
 
 
 def test_ids_that_mixed_precision_has_rounded_are_refused():

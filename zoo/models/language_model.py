@@ -90,9 +90,9 @@ class LanguageModel(InsideKeras, keras.Model):
 
     def states(self, inputs, training=None):
         """The decoder's states `h`, `(batch, time, units)`."""
-        (token_ids,) = named(self, inputs, "token_ids")
+        token_ids, lengths = named(self, inputs, "token_ids", optional="lengths")
         x, _ = self.entrance.read(token_ids, training=training)
-        mask = optional_mask(inputs.get("lengths"), x)
+        mask = optional_mask(lengths, x)
         return self.decoder(x, mask=mask, causal=True, training=training)
 
     def call(self, inputs, training=None, states=False):

@@ -139,11 +139,12 @@ class Transformer(InsideKeras, keras.Model):
 
     def _prepare(self, inputs, training):
         """The decoder's input, and the other arguments of its call."""
-        source_ids, lengths, target_ids = named(self, inputs, "source_ids", "source_lengths", "target_ids")
+        names = ("source_ids", "source_lengths", "target_ids")
+        source_ids, lengths, target_ids, target_lengths = named(self, inputs, *names, optional="target_lengths")
         mask = length_mask(lengths, ops.shape(source_ids)[1])
         memory = self._encode(source_ids, mask, training)
         x, _ = self.target_entrance.read(target_ids, training=training)
-        target_mask = optional_mask(inputs.get("target_lengths"), x)
+        target_mask = optional_mask(target_lengths, x)
         masks = {"mask": target_mask, "memory": memory, "memory_mask": mask}
         return x, {**masks, "causal": True, "training": training}
 
