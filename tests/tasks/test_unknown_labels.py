@@ -87,6 +87,8 @@ def test_labels_that_are_all_unknown_are_an_error(task, monkeypatch):
     assert "cannot answer any label of the 3 examples: '1' (2 times; the model has '1.0', the same number)" in str(
         refused.value
     )
+    with pytest.raises(ValueError, match="cannot answer any label of the 1 example: 'x'"):
+        answered(task, ["0.0", "1.0"], ["x"], ["1.0"], monkeypatch)
 
 
 def test_labels_that_are_known_in_part_are_counted_and_said(monkeypatch):

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from zoo.core.wording import quantity
 from zoo.data.formats.base import quote
 from zoo.data.formats.unknown import mended_labels, say_unknown, unknown_labels
 from zoo.scores.calibration import calibration_error, fit_temperature, softmax
@@ -216,7 +217,7 @@ class Labelling(Task):
         unknown = unknown_labels(known, labels)
         if unknown and not set(known) & set(labels):
             raise ValueError(
-                f"the model cannot answer any label of the {len(answers):,} examples: "
+                f"the model cannot answer any label of the {quantity(len(answers), 'example')}: "
                 f"{say_unknown(unknown, known)}. Write them as in the training, or name the right column."
             )
         return unknown
