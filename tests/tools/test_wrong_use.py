@@ -34,6 +34,12 @@ CASES = [
     ("new", "classify some.csv --out new.json", "a file that ends in .toml; received 'new.json'"),
     ("new", "classify some.csv --out run/recipe.toml", "recipe.toml exists. Choose another --out"),
     ("train", "there", "unknown recipe 'there'"),
+    (
+        "train",
+        "some.csv",
+        "some.csv is no recipe, which is a .toml file. Write one for your data with `seqzoo new TASK",
+    ),
+    ("train", "run", "run is the folder of a run, whose recipe is run/recipe.toml."),
     ("train", "xyz", "unknown recipe 'xyz'. `seqzoo list` shows those of the zoo; one of your own is named by"),
     ("train", "dates-gru-additive --set unit=3", "unknown setting 'unit'. Did you mean model.units?"),
     (

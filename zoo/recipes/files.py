@@ -161,6 +161,13 @@ def _read_chain(recipe):
     path = Path(recipe)
     if path.suffix not in (".toml", SUFFIX):
         if str(recipe) not in list_recipes():
+            if (path / "recipe.toml").is_file():
+                raise ValueError(f"{path} is the folder of a run, whose recipe is {path / 'recipe.toml'}.")
+            if path.exists():
+                raise ValueError(
+                    f"{path} is no recipe, which is a .toml file. Write one for your data with `seqzoo new TASK {path} "
+                    "--out NAME.toml`, or name one of the zoo's (`seqzoo list`)."
+                )
             raise ValueError(
                 f"unknown recipe {str(recipe)!r}.{table.hint(recipe, list_recipes())} `seqzoo list` shows those of the "
                 "zoo; one of your own is named by the path of its .toml file."
