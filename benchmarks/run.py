@@ -33,6 +33,7 @@ NAMES = (
     "reformer",
     "start",
     "energy",
+    "captions",
     "imported",
 )
 

@@ -18,6 +18,7 @@ import shutil
 import tempfile
 
 from harness.engine import Engine
+from harness.processor import ROOT
 from harness.report import geometric_mean
 
 MODULE, SENTENCES, BEAMS = "cases.energy_engines", 1000, 4
@@ -28,20 +29,22 @@ def cells(quick):
     """What is exported is kept for the length of the run."""
     home = tempfile.mkdtemp(prefix="energy-")
     atexit.register(shutil.rmtree, home, ignore_errors=True)
+    model = max((ROOT / "hub" / "translate-en-zh").glob("[0-9]*"), key=lambda folder: int(folder.name))
     if quick:
-        return [_cell(home, 0.0, 32, 96)]
-    return [_cell(home, alpha, batch, SENTENCES) for alpha, batch in ((0.0, 32), (0.6, 32), (0.6, 1))]
+        return [cell(home, model, 0.0, 32, 96)]
+    return [cell(home, model, alpha, batch, SENTENCES) for alpha, batch in ((0.0, 32), (0.6, 32), (0.6, 1))]
 
 
-def _cell(home, alpha, batch, count):
+def cell(home, model, alpha, batch, count, tensorflow=True):
+    """The engines for so many sentences by an artefact, `tensorflow` among them; `home` keeps what is exported."""
     work = {"folder": f"{home}/{alpha}", "beams": BEAMS, "batch": batch}
     wanted = {"": 1} if alpha else {"": 1, ", all beams": BEAMS}  # with a penalty it is one way
     stops = {"": "next"} | ({", sure": "sure"} if alpha else {})  # without one they are the same
     engines, pairs = [], []
     for precision in PRECISIONS:  # ours first: it exports what the peers read
-        own = work | {"precision": precision, "alpha": alpha}
+        own, asked = work | {"precision": precision, "alpha": alpha}, {"model": str(model), "count": count}
         ours = [
-            Engine(f"ours, {precision}{name}", MODULE, "ours", own | {"count": count, "stop": stop})
+            Engine(f"ours, {precision}{name}", MODULE, "ours", own | {"asked": asked, "stop": stop})
             for name, stop in stops.items()
         ]
         peers = [
@@ -50,13 +53,17 @@ def _cell(home, alpha, batch, count):
         ]
         engines += [*ours, *peers]
         pairs += [(one.name, peer.name) for one in ours for peer in peers]
-    saved = Engine("TensorFlow", MODULE, "saved_model", work)
     exact = [engine.name for engine in engines if "float32" in engine.name]
+    same = exact[:1] if alpha else exact
+    if tensorflow:
+        engines.append(Engine("TensorFlow", MODULE, "saved_model", work))
+        pairs += [(f"ours, {precision}", "TensorFlow") for precision in PRECISIONS]
+        same.append("TensorFlow")
     return {
         "name": f"length penalty: {alpha}, batch: {batch}",
-        "engines": [*engines, saved],
-        "pairs": [*pairs, *((f"ours, {precision}", saved.name) for precision in PRECISIONS)],
-        "equal": [[*(exact[:1] if alpha else exact), saved.name]],
+        "engines": engines,
+        "pairs": pairs,
+        "equal": [same],
         "unequal": 0.01,
         "before": 1,
         "about": {"sentences": count, "beams": BEAMS, "batch": batch, "alpha": alpha},
@@ -64,8 +71,9 @@ def _cell(home, alpha, batch, count):
 
 
 def summary(rows):
-    kinds = [(f"{peer}_{name}", peer, name) for peer in ("CTranslate2", "TensorFlow") for name in PRECISIONS]
-    return {
-        f"geometric_mean_{key}": geometric_mean([row for row in rows if peer in row["peer"]], engine=f"ours, {name}")
-        for key, peer, name in kinds
-    }
+    means = {}
+    for peer in ("CTranslate2", "TensorFlow"):
+        for name in PRECISIONS if any(peer in row["peer"] for row in rows) else ():
+            those = [row for row in rows if peer in row["peer"]]
+            means[f"geometric_mean_{peer}_{name}"] = geometric_mean(those, engine=f"ours, {name}")
+    return means

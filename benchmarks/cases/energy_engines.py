@@ -7,18 +7,15 @@ from pathlib import Path
 
 from harness.apart import export_apart
 
-HOME = Path(__file__).resolve().parents[2] / "hub" / "translate-en-zh"
-MODEL = max(HOME.glob("[0-9]*"), key=lambda folder: int(folder.name))
 
-
-def ours(threads, folder, beams, batch, count, precision, alpha, stop):
-    """Export the model, unless it is there, and translate with its graph in ONNX Runtime."""
-    folder = Path(folder)
+def ours(threads, folder, beams, batch, asked, precision, alpha, stop):
+    """Export an artefact again, unless that is done, and translate with its graph in ONNX Runtime."""
+    folder, model = Path(folder), Path(asked["model"])
     if not (folder / "work.json").exists():  # the last one
-        export_apart(_export, folder, beams, count, alpha)
+        export_apart(_export, model, folder, beams, asked["count"], alpha)
     artefact = folder / ("artefact" if stop == "next" else stop)
     if not artefact.exists():
-        export_apart(_export_graph, artefact, beams, alpha, stop)
+        export_apart(_export_graph, model, artefact, beams, alpha, stop)
     from serving import Runtime
 
     runtime = Runtime(artefact, threads=threads, precision=precision)
@@ -38,8 +35,8 @@ def peer(threads, folder, beams, batch, precision, answers, alpha):
     if not (folder / "ctranslate2").exists():
         convert(folder, work["layers"], work["heads"], work["vocabularies"])
     translator = Translator(str(folder / "ctranslate2"), compute_type=precision, inter_threads=1, intra_threads=threads)
-    sides = [str(folder / "artefact" / f"{side}.spm") for side in ("source", "target")]
-    source, target = map(sentencepiece.SentencePieceProcessor, sides)
+    files = [str(folder / "artefact" / name) for name in work["tokenizers"]]
+    source, target = map(sentencepiece.SentencePieceProcessor, files)
     names, written = ([token(index) for index in range(size)] for size in work["vocabularies"])
     ids_of, groups = {name: index for index, name in enumerate(written)}, _groups(folder, batch)
 
@@ -79,32 +76,41 @@ def _groups(folder, batch):
     return [texts[first : first + batch] for first in range(0, len(texts), batch)]
 
 
-def _export_graph(out, beams, alpha, stop):
-    """An artefact of the hub's model whose search has this penalty and stops so."""
+def _export_graph(model, out, beams, alpha, stop):
+    """An artefact of the model whose search has this penalty and stops so."""
     from serving.export.again import export_again
 
     chosen = {"alpha": alpha, "beams": (beams,), "rules": {}, "search": {"stop": stop}}
-    shutil.move(export_again(MODEL, out.with_name(f"{out.name}-exported"), **chosen), out)
+    shutil.move(export_again(model, out.with_name(f"{out.name}-exported"), **chosen), out)
 
 
-def _export(folder, beams, count, alpha):
-    """Write `artefact`, `weights.npz`, and `work.json` with the sizes and the sentences, the longest first."""
+def _export(artefact, folder, beams, count, alpha):
+    """Write `artefact`, `weights.npz`, and `work.json` with the sizes and the sentences, the longest first.
+
+    Sentences are those that the artefact was asked when it was published, or the lines of `texts.txt` beside it.
+    """
     from sentencepiece import SentencePieceProcessor
 
     import zoo
     from cases.generation_engines import write_weights
 
-    _export_graph(folder / "artefact", beams, alpha, "next")
+    _export_graph(artefact, folder / "artefact", beams, alpha, "next")
     model = zoo.load(folder / "artefact")
     write_weights(model, folder / "weights.npz")
     manifest = json.loads((folder / "artefact" / "manifest.json").read_text(encoding="utf-8"))
-    with gzip.open(MODEL / "outputs.jsonl.gz", "rt", encoding="utf-8") as lines:
-        texts = [json.loads(line)["input"] for line in lines]
-    reader = SentencePieceProcessor(str(folder / "artefact" / "source.spm"))
+    published, own = artefact / "outputs.jsonl.gz", artefact.with_name("texts.txt")
+    if published.exists():
+        with gzip.open(published, "rt", encoding="utf-8") as lines:
+            texts = [json.loads(line)["input"] for line in lines]
+    else:
+        texts = own.read_text(encoding="utf-8").splitlines()
+    sides = [side if side in manifest["tokenizer"] else "source" for side in ("source", "target")]
+    reader = SentencePieceProcessor(str(folder / "artefact" / manifest["tokenizer"]["source"]))
     work = {
         "layers": len(model.encoder.blocks),
         "heads": model.encoder.blocks[0].attention.num_heads,
-        "vocabularies": [manifest["vocabulary"][side] for side in ("source", "target")],
+        "vocabularies": [manifest["vocabulary"][side] for side in sides],
+        "tokenizers": [manifest["tokenizer"][side] for side in sides],
         "max_length": manifest["max_length"],
         "texts": sorted(texts[:: len(texts) // count][:count], key=lambda text: -len(reader.encode(text))),
     }
