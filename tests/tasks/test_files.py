@@ -98,6 +98,13 @@ def test_a_folder_is_not_passed_over_where_a_recipe_has_absolute_paths(here):
     assert recipes.read(one, "test") == (["own"], ["air"])
     with pytest.raises(ValueError, match="other"):  # which has no folders of labels
         recipes.read(one, "test", here / "other")
+    (here / "other" / "air.csv").rename(here / "air.csv")
+    own = {"corpus": "files", "train": str(here / "x.csv"), "format": "csv", "source_language": "de"}
+    translator = recipes.make({"name": "own", "task": "translate", **SETTINGS["translate"], "data": own})
+    for each, hint in ((one, ""), (translator, " If its files are parallel, read it with --set data.corpus=parallel.")):
+        with pytest.raises(ValueError, match="is a folder where a file is expected. It holds no file") as refused:
+            recipes.read(recipes.load(each, ["data.format=csv"]), "test", here / "other")
+        assert str(refused.value).partition("no file.")[2] == hint
     with pytest.raises(ValueError, match="data.train is .*x.csv, which is not sought in .*other, the folder that was"):
         runs.train(one, here / "run", here / "other")
     assert not (here / "run").exists()

@@ -241,7 +241,9 @@ def _codec(encoding):
 def _check_exists(path):
     path = Path(path)
     if path.is_dir():
-        raise ValueError(f"{path} is a folder where a file is expected. Name a file in it{_such_as(path)}.")
+        files = sorted(each.name for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
+        mend = f"Name a file in it, such as {files[0]}." if files else "It holds no file."
+        raise ValueError(f"{path} is a folder where a file is expected. {mend}")
     if not path.is_file():
         there = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
         near = difflib.get_close_matches(path.name, there, 1)
@@ -251,11 +253,6 @@ def _check_exists(path):
                 f"{path} is a device, a pipe, a socket or a broken link; expected a text file, plain, gzip or xz."
             )
         raise ValueError(f"There is no file {path}. Expected a text file, plain, gzip or xz.{hint}")
-
-
-def _such_as(folder):
-    files = sorted(each.name for each in folder.iterdir() if each.is_file() and not each.name.startswith("."))
-    return f", such as {files[0]}" if files else "; it holds none"
 
 
 def _open(path):

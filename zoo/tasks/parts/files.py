@@ -8,6 +8,7 @@ from msgspec import structs
 from zoo.data import formats
 from zoo.data.formats.opening import inner_suffix
 from zoo.data.formats.table import FORMATS
+from zoo.settings.data import Files
 from zoo.tasks.parts.in_memory import make_examples
 
 SPLITS = ("train", "valid", "test")
@@ -124,7 +125,10 @@ def _read(table, kind, files, fewest_labels=2):
 
 
 def _format_hint(table, path):
-    """An addition to the error about a file whose suffix is of another format than the recipe names."""
+    """An addition to the error about a folder, or a file whose suffix is of another format than the recipe names."""
+    if Path(path).is_dir():
+        translates = isinstance(table, Files) and table.source_language
+        return " If its files are parallel, read it with --set data.corpus=parallel." if translates else ""
     form = next((each for each in FORMATS if each.name == table.format), None)
     if form is None or not form.suffixes or inner_suffix(path) in form.suffixes:
         return ""
@@ -159,16 +163,17 @@ def last_split(table, place=None):
 def training_data(table, place):
     """(the `[data]`, the place) of a training: a file at `place` becomes `data.train`, and splits are cut off it."""
     paths = replacements(table, place)
-    if paths:
-        _check_exists(paths[0])
-    if paths and _is_base_folder(table, place) and not _relative(table):
+    if not paths:
+        return table, place
+    _check_exists(paths[0])
+    if not _is_base_folder(table, place):
+        return structs.replace(table, train=paths[0]), None
+    if not _relative(table):
         raise ValueError(
             f"data.train is {_paths(table, 'train')[0]}, which is not sought in {place}, the folder that was given as "
             "the data. Leave it out, or give a file of examples to train on."
         )
-    if not paths or _is_base_folder(table, place):
-        return table, place
-    return structs.replace(table, train=paths[0]), None
+    return table, place
 
 
 def _is_base_folder(table, place):
