@@ -1,7 +1,7 @@
 """Captions from strings to strings by a Transformer of 512 units, with the engines and the searches of `cases.energy`.
 
-Its sentences have the lengths of real ones, because it is trained, for a quarter of an hour of one core: its quality
-does not matter. The artefact is not in this checkout. With Multi30k's files in DIR, from the folder `build/captions`:
+Its sentences have the lengths of real ones, because it is trained, for 22 minutes of one core: its quality does not
+matter. The artefact is not in this checkout. With Multi30k's files in DIR, from the folder `build/captions`:
 
     seqzoo train multi30k-de-en-transformer-pre-norm --data DIR --out run --set model.units=512 \\
         --set model.hidden_units=2048 --set model.num_heads=8 --set model.num_layers=3 --set training.steps=1000 \\
