@@ -27,7 +27,7 @@ from timing import RESULTS, write
 from zoo import recipes
 from zoo.core.masks import length_mask
 from zoo.data import read_lines
-from zoo.data.babi import find
+from zoo.data.corpora import find_babi
 from zoo.runs import evaluate, open_run, train
 from zoo.tasks.parts.answering import Compiled
 
@@ -68,7 +68,7 @@ def ponder(run, texts, answers):
 
 def supporting(directory, task):
     """How many facts support an answer of the test, on average."""
-    (path,) = find(directory, "test", task)
+    (path,) = find_babi(directory, "test", task)
     lines = [line.split("\t") for line in read_lines(path)]
     return float(np.mean([len(line[2].split()) for line in lines if len(line) > 2]))
 

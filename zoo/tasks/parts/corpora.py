@@ -19,7 +19,6 @@ from zoo.data import (
     tagged,
     trec,
 )
-from zoo.data.babi import find as babi_file
 from zoo.data.formats import Examples
 from zoo.settings import data
 from zoo.tasks.parts import files
@@ -162,7 +161,7 @@ _FINDERS = {  # each finds the files of a split, or raises a ValueError that say
     "parallel": _find_parallel,
     "text": lambda table, split, directory: corpora.find_text(directory, split),
     "trec": lambda table, split, directory: corpora.find_trec(directory, split),
-    "babi": lambda table, split, directory: babi_file(directory, split, table.number),
+    "babi": lambda table, split, directory: corpora.find_babi(directory, split, table.number),
     "sst": lambda table, split, directory: corpora.find_sst(directory, split),
     "sst5": lambda table, split, directory: corpora.find_sst(directory, split),
     "tagged": lambda table, split, directory: corpora.find(directory, _split_name(table, split), ".tsv"),
