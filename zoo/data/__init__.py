@@ -2,9 +2,8 @@
 
 from zoo.data.batching import Batches, pad
 from zoo.data.corpora import babi, find_parallel, read_lines, running_text, sst, tagged, trec
-from zoo.data.dates import date_pairs, dates
 from zoo.data.labelled import LabelledBatches, PairBatches, PartnerBatches, TaggedBatches, first_pieces
-from zoo.data.toy import duplication, reversal
+from zoo.data.synthetic import date_pairs, dates, duplication, reversal
 from zoo.data.windows import Completions, Windows
 
 __all__ = [

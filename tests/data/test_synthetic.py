@@ -6,7 +6,8 @@ from datetime import date, datetime, timedelta
 import pytest
 
 from tests.shared import python
-from zoo.data.dates import LOCALES, _forms, _write, date_pairs, dates
+from zoo.data import duplication, reversal
+from zoo.data.synthetic import LOCALES, _forms, _write, date_pairs, dates
 
 
 def written_forms(day):
@@ -122,14 +123,14 @@ def test_examples_are_distinct_and_a_prefix_of_more():
 @pytest.mark.slow
 def test_every_process_draws_the_same():
     code = (
-        "import hashlib; from zoo.data.dates import dates;"
+        "import hashlib; from zoo.data.synthetic import dates;"
         "print(hashlib.sha256(repr(dates('valid', 300, 5)).encode()).hexdigest())"
     )
     here = hashlib.sha256(repr(dates("valid", 300, 5)).encode()).hexdigest()
     assert python("-c", code).stdout.strip() == here
 
 
-def test_refuses_misuse():
+def test_dates_refuse_misuse():
     with pytest.raises(ValueError, match="split must be one of .*'dev'"):
         dates("dev", 10)
     with pytest.raises(ValueError, match=r"count must lie in \[0, \d+\].*received 10000000"):
@@ -162,3 +163,31 @@ def test_pairs_of_dates_are_drawn_from_their_seed_and_refused_by_name():
     assert not train & test
     with pytest.raises(ValueError, match="'dev'"):
         date_pairs("dev", 3)
+
+
+def test_targets_are_the_sources_reversed():
+    sources, targets = reversal(200, 2, 7, "abcde", seed=3)
+    assert [source[::-1] for source in sources] == targets
+    assert {len(source.split(" ")) for source in sources} == {2, 3, 4, 5, 6, 7}
+    assert set("".join(sources)) == set("abcde ")
+
+
+def test_a_duplication_says_its_word_twice():
+    prompts, words = duplication(50, length=5, alphabet="abc", seed=2)
+    assert prompts == [f"0{word}0" for word in words]
+    assert {len(word) for word in words} == {5} and set("".join(words)) == set("abc")
+    assert duplication(50, length=5, alphabet="abc", seed=2) == (prompts, words)
+    with pytest.raises(ValueError, match="must not hold 0"):
+        duplication(1, alphabet="01")
+
+
+def test_the_seed_decides_sequences():
+    assert reversal(30, seed=1) == reversal(30, seed=1)
+    assert reversal(30, seed=1) != reversal(30, seed=2)
+
+
+def test_sequences_refuse_misuse():
+    with pytest.raises(ValueError, match="received 5 and 4"):
+        reversal(3, 5, 4)
+    with pytest.raises(ValueError, match="not spaces"):
+        reversal(3, 2, 4, "a b")
