@@ -1,8 +1,7 @@
 """Plain: corpora, synthetic tasks, and batches of static shapes; everything is NumPy."""
 
-from zoo.data.batching import Batches, pad
+from zoo.data.batching import Batches, LabelledBatches, PairBatches, PartnerBatches, TaggedBatches, first_pieces, pad
 from zoo.data.corpora import babi, find_parallel, read_lines, running_text, sst, tagged, trec
-from zoo.data.labelled import LabelledBatches, PairBatches, PartnerBatches, TaggedBatches, first_pieces
 from zoo.data.synthetic import date_pairs, dates, duplication, reversal
 from zoo.data.windows import Completions, Windows
 
