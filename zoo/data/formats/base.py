@@ -204,15 +204,6 @@ def say_encodings(encodings: dict[str, str]) -> str:
     return f"encodings={encodings}, or in a recipe data.encodings (--set 'data.encodings={{{inner}}}')"
 
 
-def no_columns(path: str, form: str, request: Request):
-    """Refuses columns where the format has none."""
-    if request.columns:
-        raise ValueError(
-            f"{path}: the format {form!r} has no columns; received columns={request.columns}. Leave them out, or name "
-            "the format that the file has."
-        )
-
-
 class Format(ABC):
     """One format of files. A subclass says its name, suffixes and kinds, and has the two methods.
 

@@ -1,19 +1,43 @@
 """Reads files of any format into examples, and looks at files to say how they would be read."""
 
+import difflib
 import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 from zoo.core.wording import quantity
-from zoo.data.formats.base import ROLES, RULES, Lacking, Layout, Problems, Request, Wrong
+from zoo.data.formats.base import KINDS, ROLES, RULES, Format, Lacking, Layout, Problems, Request, Wrong
 from zoo.data.formats.columns import check_roles
+from zoo.data.formats.conll import Conll
+from zoo.data.formats.delimited import Csv, Tsv
 from zoo.data.formats.encodings import advice
 from zoo.data.formats.examples import Examples, Places, make_example
-from zoo.data.formats.opening import Undecodable
-from zoo.data.formats.table import choose
+from zoo.data.formats.hugging_face import HuggingFace
+from zoo.data.formats.jsonl import Jsonl, JsonRows
+from zoo.data.formats.opening import Undecodable, first_lines, inner_suffix
+from zoo.data.formats.plain_text import CmuDict, FastText, Folders, Lines, Text, TextFolder
+from zoo.data.formats.spans import Spans
+from zoo.data.formats.tmx import Tmx
 
+FORMATS: tuple[Format, ...] = (  # a new one has a line here; of several that a file may be, the first that claims it
+    HuggingFace(),
+    Folders(),
+    TextFolder(),
+    CmuDict(),
+    FastText(),
+    Lines(),
+    Conll(),
+    Spans(),
+    Csv(),
+    Tsv(),
+    JsonRows(),
+    Jsonl(),
+    Tmx(),
+    Text(),
+)
 _SAMPLES = 3
 _MANY_LABELS = 20  # of so few examples, each may have a label of its own
 Files = str | os.PathLike | list[str | os.PathLike] | tuple[str | os.PathLike, ...]
@@ -56,7 +80,7 @@ def read(
             .gz or .xz. `hf://NAME[/CONFIG][:SPLIT]` is a dataset of Hugging Face.
         kind: "pairs" (source, target), "labelled" (text, label), "compared" (first, second, label), "rated" (text,
             score), "scored" (first, second, score), "tagged" (words, tags) or "running" (text).
-        format: the name of a format of `table.FORMATS`; by default the suffix tells, or the first lines.
+        format: the name of a format of `FORMATS`; by default the suffix tells, or the first lines.
         columns: role -> name of the column, or its number counted from 1, as `cut` and spreadsheets count; for the
             roles that are left out the names of the header tell, or the content. `header` = true or false says
             whether the first line holds names.
@@ -124,6 +148,55 @@ def detect(
         problems.check()
     details = {name: value for name, value in layout.details.items() if isinstance(value, str | bool | int)}
     return Detected(form.name, layout.columns, samples, layout.why, details)
+
+
+def choose(files: list[str], request: Request, name: str | None = None) -> Format:
+    """The format of that name, else the one that the suffix and, where it does not tell, the first lines tell.
+
+    Raises:
+        ValueError: there is no such format, or none for these files and this kind.
+    """
+    fitting = {each.name: each for each in FORMATS if request.kind in each.kinds}
+    if name is not None:
+        if name not in fitting:
+            near = difflib.get_close_matches(name, fitting, 1)
+            raise ValueError(
+                f"There is no format {name!r} for {KINDS[request.kind]}; expected one of {', '.join(fitting)}."
+                + (f" Did you mean {near[0]!r}?" if near else "")
+            )
+        return _check_columns(fitting[name], request)
+    suffix = inner_suffix(files[0])
+    known = suffix if any(suffix in each.suffixes for each in FORMATS) else ".txt"  # eng.train, SMSSpamCollection
+    for each in fitting.values():
+        if (not each.suffixes or known in each.suffixes) and each.claims(files, request):
+            return _check_columns(each, request)
+    raise ValueError(_unknown(files, suffix, request, fitting))
+
+
+def _check_columns(form, request):
+    """The format, if it has every column that was asked for."""
+    known = (*request.roles, *form.more_roles, "header")
+    unknown = [role for role in request.columns if role not in known]
+    if unknown:
+        raise ValueError(
+            f"columns: {unknown[0]!r} is of another format; {form.name!r} has {', '.join(known)}. Leave it out, or "
+            "name the format with format=..."
+        )
+    return form
+
+
+def _unknown(files, suffix, request, fitting):
+    if not Path(files[0]).is_dir():
+        first_lines(files[0], request, 1)  # raises where there is no such file, or no text
+    known = ", ".join(
+        f"{each.name} ({' '.join(each.suffixes)})" if each.suffixes else each.name for each in fitting.values()
+    )
+    alone = " Line-aligned text needs one file each: " + ", ".join(request.roles) + "." if "lines" in fitting else ""
+    return (
+        f"{files[0]}: the format is not known from the suffix {suffix!r} and the first lines. Expected one of those "
+        f"for {KINDS[request.kind]}: {known}.{alone} Name one with format=..., or "
+        "in a recipe data.format (--set data.format=...)."
+    )
 
 
 def _make_examples(form, group, request, layout, problems):

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from zoo.data import formats
 from zoo.data.formats.opening import inner_suffix
-from zoo.data.formats.table import FORMATS
+from zoo.data.formats.reading import FORMATS
 from zoo.settings.data import Files
 from zoo.tasks.parts.in_memory import make_examples
 
