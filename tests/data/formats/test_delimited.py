@@ -191,3 +191,23 @@ def test_a_header_with_a_line_break_is_a_header(tmp_path, name):
     assert detect(path, "labelled").columns == {"text": called, "label": "label"}
     assert read(path, "labelled", columns={"text": called}).inputs == found.inputs
     assert read(path, "labelled", columns={"text": name}).inputs == found.inputs
+
+
+def test_quotes_behind_backslashes(tmp_path):
+    texts = ['he said "good", yes', "C:\\new", 'a "" b', "back\\slash at the end\\", 'line\n"break"', "plain"] * 3
+    rows = [("text", "label"), *((text, "ab"[number % 2]) for number, text in enumerate(texts))]
+    written = delimited(rows, quoting=csv.QUOTE_ALL, doublequote=False, escapechar="\\")
+    path = write(tmp_path / "mysql.csv", written)
+    assert read(path, "labelled").inputs == texts
+    assert "behind a backslash" in detect(path, "labelled").why
+
+
+def test_what_the_usual_rule_reads_is_read_by_it(tmp_path):
+    """A field may end with a backslash: its quote is no quote inside the field."""
+    texts = ["C:\\", 'say "\\" twice', "x"] * 3
+    rows = [("text", "label"), *((text, "ab"[number % 2]) for number, text in enumerate(texts))]
+    path = write(tmp_path / "usual.csv", delimited(rows, quoting=csv.QUOTE_ALL))
+    assert read(path, "labelled").inputs == texts and "backslash" not in detect(path, "labelled").why
+    wrong = write(tmp_path / "neither.csv", 'text,label\n"a \\" b" c,x\nd,y\n')
+    with pytest.raises(ValueError, match="neither.csv:2: text follows a closing quote"):
+        read(wrong, "labelled")

@@ -172,3 +172,30 @@ def test_roles_inside_one_object(tmp_path, kind, record, columns):
             detect(path, kind)
     else:
         assert detect(path, kind).columns == columns and len(read(path, kind).inputs) == 2
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json"])
+def test_arrays_of_json(tmp_path, name):
+    rows = [[number, "ab"[number % 2], f'he said "{number}"\nand left', None, 1.5] for number in range(12)]
+    path = write(tmp_path / name, "".join(json.dumps(row) + "\n" for row in rows))
+    found = read(path, "labelled", columns={"text": 3, "label": 2})
+    assert found.inputs == [row[2] for row in rows] and found.answers == [row[1] for row in rows]
+    assert detect(write(tmp_path / "two.json", '["t u", "a"]\n["v w", "b"]\n' * 9), "labelled").columns == {
+        "text": 1,
+        "label": 2,
+    }
+    header = write(tmp_path / "named.jsonl", '["label", "text"]\n' + "".join(f'["{row[1]}", "t"]\n' for row in rows))
+    assert read(header, "labelled").answers == [row[1] for row in rows]
+
+
+@pytest.mark.parametrize("line", ['["a"]', '{"text": "a", "label": "b"}', "17", '["a", ["b"]]'])
+def test_a_line_that_is_no_such_array_is_told(tmp_path, line):
+    path = write(tmp_path / "rows.jsonl", f'["one", "x"]\n["two", "y"]\n{line}\n')
+    with pytest.raises(ValueError, match=":3: .* is no array of 2 texts and numbers"):
+        read(path, "labelled")
+
+
+def test_ratings_of_shops(tmp_path):
+    rows = [json.dumps({"reviewerName": "Ann", "reviewText": f"a text {at}", "overall": at % 5}) for at in range(9)]
+    path = write(tmp_path / "reviews.json", "\n".join(rows))
+    assert detect(path, "rated").columns == {"text": "reviewText", "score": "overall"}
