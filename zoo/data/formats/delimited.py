@@ -14,9 +14,8 @@ from itertools import islice
 from zoo.core.wording import quantity
 from zoo.data.formats.base import Format, Layout, Problems, Request, quote
 from zoo.data.formats.columns import Found, find_columns, list_columns, one_word_a_row, plain
-from zoo.data.formats.names import by_names, normal
+from zoo.data.formats.names import by_names, is_left_out, normal, verdict_column
 from zoo.data.formats.opening import first_lines, inner_suffix, lines_of
-from zoo.data.formats.verdicts import is_left_out, verdict_column
 
 _LOOKED_AT = 200  # lines
 _MANY_WORDS = 20  # rows with one word each, which are no sentences

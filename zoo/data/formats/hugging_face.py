@@ -12,8 +12,8 @@ from zoo.core.later import later
 from zoo.core.wording import quantity
 from zoo.data.formats.base import Format, Layout, quote
 from zoo.data.formats.jsonl import keyed_layout, value_of
+from zoo.data.formats.names import is_left_out, verdict_column
 from zoo.data.formats.opening import inner_suffix
-from zoo.data.formats.verdicts import is_left_out, verdict_column
 
 parquet = later("pyarrow.parquet")  # which comes with datasets
 

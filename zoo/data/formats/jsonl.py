@@ -11,9 +11,8 @@ from itertools import islice
 
 from zoo.data.formats.base import Format, Layout, Problems, join_some, quote, say_columns
 from zoo.data.formats.columns import find_columns, missing_column
-from zoo.data.formats.names import by_names
+from zoo.data.formats.names import by_names, is_left_out, verdict_column
 from zoo.data.formats.opening import first_lines, lines_of
-from zoo.data.formats.verdicts import is_left_out, record_of, verdict_column
 
 _LOOKED_AT = 100
 _ABSENT = object()
@@ -215,7 +214,7 @@ def decode_lines(path: str, lines, problems: Problems) -> Iterator[tuple[int, ob
                 f"no JSON at character {column} ({reason}): {near}; expected one object a line. Mend the line.",
             )
             continue
-        yield line, record_of(value)
+        yield line, _record_of(value)
 
 
 def _elements(path, line, text, problems):
@@ -234,7 +233,25 @@ def _elements(path, line, text, problems):
             )
             problems.add(path, line, f"{message}, with commas between them. Mend the record.")
             return
-        yield line, record_of(value)
+        yield line, _record_of(value)
+
+
+def _record_of(value):
+    """A task of Label Studio as one record: its data, and the answer of the first annotator who gave one.
+
+    Its choice or rating is the `label`, and labelled parts of the text are `spans`; other values are as they were.
+    """
+    if not (
+        isinstance(value, dict) and isinstance(value.get("data"), dict) and isinstance(value.get("annotations"), list)
+    ):
+        return value
+    annotations = [each for each in value["annotations"] if isinstance(each, dict)]
+    valid = [each for each in annotations if not each.get("was_cancelled")]
+    results = valid[0].get("result") if valid else None
+    values = [each["value"] for each in results or [] if isinstance(each, dict) and isinstance(each.get("value"), dict)]
+    labels = [label for each in values for label in each.get("choices", [each["rating"]] if "rating" in each else [])]
+    record = value["data"] | {"was_cancelled": bool(annotations) and not valid}
+    return record | ({"label": labels} if labels else {"spans": [each for each in values if "labels" in each]})
 
 
 def flatten(record: dict) -> dict:

@@ -1,6 +1,14 @@
-"""The names under which people store the columns of a table, and which column they mean."""
+"""The names under which people store the columns of a table, and which column they mean.
+
+One may say what annotators thought of an example in the files of their tools: one that was rejected or passed over is
+no example. Prodigy writes `answer` (accept, reject, ignore; only what is accepted is one), Label Studio
+`was_cancelled`, Argilla `status`, of which "discarded" is such a verdict. A column counts as one of these where the
+first records say so in these words or nothing, and where it was not taken for the text or the label.
+"""
 
 import re
+
+from zoo.data.formats.base import Problems, Request
 
 ALIASES = {  # kind -> role -> names, the likelier first
     "pairs": {
@@ -51,6 +59,12 @@ LANGUAGES = set(
 )
 _BESIDE_LANGUAGES = set("sentence sentences text texts translation source target phrase word words".split())
 _TWINS = (("1", "2"), ("a", "b"), ("0", "1"))
+_FLAG = ({"false", "0"}, {"true", "1"})
+_SAID = {  # column -> (what is said of examples, what of others)
+    "answer": ({"accept", "accepted"}, {"reject", "rejected", "ignore", "ignored", "skip"}),
+    "status": ({"submitted", "validated", "completed", "draft", "pending", "default"}, {"discarded"}),
+    "was_cancelled": _FLAG,
+}
 
 
 def aliases() -> set[str]:
@@ -118,3 +132,30 @@ def _by_languages(names, roles):
     """Of two columns that are named after languages the first is the source."""
     indices = [at for at, name in enumerate(names) if is_language(name)]
     return {"source": indices[0], "target": indices[1]} if "source" in roles and len(indices) == 2 else {}
+
+
+def verdict_column(records: list[dict], taken, request: Request) -> str | None:
+    """The column of a table that says what an annotator decided, by its first records; none that is `taken`."""
+    if "verdicts" in request.rules_off:
+        return None
+    for name, (kept, left_out) in _SAID.items():
+        words = {_word(record[name]) for record in records if name in record} - {"", "none"}
+        if name not in taken and words and words <= kept | left_out:
+            return name
+    return None
+
+
+def is_left_out(record: dict, column: str | None, problems: Problems, path: str, line: int) -> bool:
+    """Whether the annotator rejected this example, or passed it over, which is counted."""
+    if column is None:
+        return False
+    kept, left_out = _SAID[column]
+    word = _word(record.get(column))
+    if not (word in left_out or column == "answer" and word not in kept):
+        return False
+    problems.leave_out(f"examples with {column} = {word[:20]}, left out", path, line)
+    return True
+
+
+def _word(value):
+    return str(value).strip().lower()

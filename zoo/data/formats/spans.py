@@ -12,8 +12,8 @@ from zoo.core.wording import quantity
 from zoo.data.formats.base import Format, Layout, Problems, Wrong, quote
 from zoo.data.formats.columns import missing_column
 from zoo.data.formats.jsonl import decode_lines
+from zoo.data.formats.names import is_left_out, verdict_column
 from zoo.data.formats.opening import first_lines, lines_of
-from zoo.data.formats.verdicts import is_left_out, verdict_column
 from zoo.text.words import find_words
 
 _LOOKED_AT = 100
