@@ -1,4 +1,4 @@
-"""Padding, and the batches of parallel and of labelled texts: one label for each text, for each word or for two texts."""
+"""Padding, and the batches of parallel and of labelled texts: a label for each text, each word or two texts."""
 
 from collections.abc import Callable
 

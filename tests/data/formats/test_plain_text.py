@@ -1,4 +1,4 @@
-"""Plain text: lines with labels, pronouncing dictionaries in every form that people write them, and folders of files."""
+"""Plain text: lines with labels, pronouncing dictionaries in every form that is written, and folders of files."""
 
 import gzip
 

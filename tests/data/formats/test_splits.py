@@ -7,7 +7,7 @@ import pytest
 
 from tests.data.formats import write
 from zoo.data.formats import Examples, card, duplicates, filter_by_length, read, split_by_hash, without
-from zoo.data.formats.splits import place_in_split
+from zoo.data.formats.preparing import place_in_split
 
 MANY = Examples("labelled", [f"text {number}" for number in range(2000)], [str(number % 3) for number in range(2000)])
 COUNTS = {"train": 1630, "valid": 180, "test": 190}
