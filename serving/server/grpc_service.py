@@ -1,9 +1,10 @@
-"""The gRPC port: `inference.GRPCInferenceService` of the Open Inference Protocol v2.
+"""The gRPC port: `inference.GRPCInferenceService` of the Open Inference Protocol v2, and `grpc.health.v1`.
 
 Messages are parsed here and not by grpc, which would answer a malformed one with INTERNAL and no sentence. That of
 ModelInfer is also read here, when there is room for its call: grpc's own bounds end calls beyond them with CANCELLED.
 """
 
+import asyncio
 import contextlib
 import functools
 from collections import Counter
@@ -12,10 +13,10 @@ from urllib.parse import unquote
 import grpc
 from grpc import aio
 
+from serving.messages import classes
 from serving.server import messages, v2
-from serving.server.asks import Parameters
+from serving.server.bodies import Parameters
 from serving.server.faults import AGAIN, Fault, invalid
-from serving.server.health import Health
 from serving.server.messages import pb
 
 SERVICE = "inference.GRPCInferenceService"
@@ -23,6 +24,10 @@ MOST = 0.75  # the part of all calls that one caller may have
 PENDING = 1 << 16  # calls that have come, and learn a moment later whether there is room for them
 WAITING = 24 * 60 * 60  # seconds until such a call is cancelled; its own deadline comes first
 FRAME = 1 << 16  # bytes beside the texts of a request
+HEALTH = "grpc.health.v1.Health"
+SERVING, NOT_SERVING, UNKNOWN = 1, 2, 3
+LOOK_SECONDS, WATCHERS = 0.5, 64  # between two looks of a watch of health, and the most watches at once
+HealthRequest, HealthResponse = classes("health").values()
 
 
 def make_server(service, version):
@@ -161,3 +166,53 @@ async def _answer(call, kind, content, context):
             context.set_trailing_metadata((("retry-after", str(fault.wait)),))
         status, sentence = grpc.StatusCode[fault.grpc], fault.sentence
     await context.abort(status, sentence)
+
+
+class Health:
+    """What the methods answer.
+
+    Args:
+        service: `serving.server.service.Service`.
+        names: what stands for the server as a whole.
+    """
+
+    def __init__(self, service, names):
+        self.service, self.names, self.watchers = service, names, 0
+
+    def status(self, name):
+        """The state of the server or of a model; `UNKNOWN` if there is neither."""
+        if name not in self.names and name not in self.service.models.current:
+            return UNKNOWN
+        return SERVING if self.service.ready else NOT_SERVING
+
+    async def check(self, request, context):
+        status = self.status(request.service)
+        if status == UNKNOWN:
+            raise Fault("not_found", f"there is no service and no model {request.service[:80]!r} here.")
+        return HealthResponse(status=status)
+
+    async def watch(self, request, context):
+        """The state, and again whenever it is another one."""
+        if self.watchers >= WATCHERS:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, f"{WATCHERS} watches are under way. Use Check.")
+        self.watchers += 1
+        try:
+            last = None
+            while True:
+                if (status := self.status(request.service)) != last:
+                    last = status
+                    yield HealthResponse(status=status)
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            self.watchers -= 1
+
+    def handlers(self, make_handler):
+        """The handlers of both methods; `make_handler` is a function that makes a handler of unary calls."""
+        watch = grpc.unary_stream_rpc_method_handler(
+            self.watch,
+            request_deserializer=HealthRequest.FromString,
+            response_serializer=HealthResponse.SerializeToString,
+        )
+        return grpc.method_handlers_generic_handler(
+            HEALTH, {"Check": make_handler(self.check, HealthRequest), "Watch": watch}
+        )

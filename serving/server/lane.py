@@ -65,11 +65,11 @@ class Lane:
     """One version of a model, its queue, and the task that takes batches from it.
 
     Args:
-        signatures: the signatures of this version by name (`serving.server.texts`, `serving.server.rows`).
+        signatures: the signatures of this version by name (`serving.server.signatures`, `serving.server.signatures`).
         batching: `serving.server.limits.Batching`.
         queue: the most rows that wait.
         slots: `serving.server.lane.Slots`.
-        meter: `serving.server.metrics.Meter` of this version.
+        meter: `serving.server.monitoring.Meter` of this version.
         log: a function `(event, **fields)`.
     """
 

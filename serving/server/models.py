@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from serving.kinds import KINDS
-from serving.lazy import later
 from serving.runtime import Runtime
 from serving.runtime.artefact import MANIFEST
 from serving.runtime.errors import DamagedError
 from serving.runtime.named import locate
 from serving.server.faults import Fault
+from serving.server.signatures import NAME, Rows, Texts
 from serving.server.tensors import quote
-
-rows = later("serving.server.rows")
-texts_of = later("serving.server.texts")
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ def open_runtime(directory, opening):
 
 def signatures_of(runtime):
     """The signatures that a runtime answers, by name; `serving_default` is the first."""
-    return {texts_of.NAME: texts_of.Texts(runtime)} | {name: rows.Rows(runtime, name) for name in runtime.signatures}
+    return {NAME: Texts(runtime)} | {name: Rows(runtime, name) for name in runtime.signatures}
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class Models:
     Args:
         opening: `Opening`.
         make_lane: a function `(name, number, signatures) -> Lanes`.
-        metrics: `serving.server.metrics.Metrics`.
+        metrics: `serving.server.monitoring.Metrics`.
         log: a function `(event, **fields)`.
     """
 

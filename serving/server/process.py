@@ -16,16 +16,14 @@ from serving.lazy import later
 from serving.runtime.errors import ServingError
 from serving.runtime.sessions import turns
 from serving.server.connections import Connection
-from serving.server.door import Door
+from serving.server.door import Door, Visitors
 from serving.server.grpc_service import make_server
 from serving.server.http import application
 from serving.server.lane import Lanes, Slots
 from serving.server.limits import Batching, Limits
-from serving.server.logs import Log, capture
-from serving.server.metrics import Metrics
 from serving.server.models import Models, Opening
+from serving.server.monitoring import Log, Metrics, capture
 from serving.server.service import Service
-from serving.server.visitors import Visitors
 
 packages = later("zoo.core.later")
 

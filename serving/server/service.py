@@ -7,11 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from serving.server.asks import check_outputs
 from serving.server.door import Door
-from serving.server.faults import Fault, late
+from serving.server.faults import Fault, invalid, late
+from serving.server.signatures import NAME
 from serving.server.tensors import quote, too_many_fault
-from serving.server.texts import NAME
 
 AT_ONCE = 16 << 10  # bytes of a body whose work takes a millisecond or two
 THREADS = 4  # callers who have a turn at the same time
@@ -45,7 +44,7 @@ class Service:
     Args:
         models: `serving.server.models.Models`.
         limits: `serving.server.limits.Limits`.
-        metrics: `serving.server.metrics.Metrics`.
+        metrics: `serving.server.monitoring.Metrics`.
         log: a function `(event, **fields)`.
         log_requests: whether every request is logged; those that break the server always are.
         door: `serving.server.door.Door`; without one everybody is let in.
@@ -100,8 +99,11 @@ class Service:
         signature = model.signatures.get(signature_name or NAME)
         if signature is None:
             names = ", ".join(model.signatures)
-            raise Fault("invalid", f"{name} has no signature {quote(signature_name)}; it has {names}.")
-        check_outputs(outputs, signature.outputs)
+            raise invalid(f"{name} has no signature {quote(signature_name)}; it has {names}.")
+        known = [each["name"] for each in signature.outputs]
+        if missing := [each for each in outputs if each not in known]:
+            names = ", ".join(map(quote, missing))
+            raise invalid(f"there is no output {names}; this signature has {', '.join(known)}.")
         rows = max((tensor.shape[0] for tensor in tensors if tensor.shape), default=0)
         if rows > self.limits.texts:
             raise too_many_fault(self.limits.texts, rows)

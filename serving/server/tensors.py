@@ -139,6 +139,32 @@ def flatten(name, values):
     raise invalid(f"the data of {quote(name)} is nested more than {MOST_AXES} times. Give a flat list.")
 
 
+def spec(name, datatype, *shape):
+    """An input or an output as the protocol describes it; -1 is an axis of any size."""
+    return {"name": name, "datatype": datatype, "shape": list(shape)}
+
+
+def order_tensors(tensors, specs):
+    """The tensors in the order of `specs`.
+
+    Raises:
+        Fault: one is missing, unknown or given twice.
+    """
+    expected, received = [each["name"] for each in specs], [tensor.name for tensor in tensors]
+    for problem, names in (
+        ("misses", [name for name in expected if name not in received]),
+        ("does not know", [name for name in received if name not in expected]),
+        ("has more than once", [name for name in expected if received.count(name) > 1]),
+    ):
+        if names:
+            raise invalid(
+                f"the request {problem} the input {', '.join(map(quote, dict.fromkeys(names)))}; this signature takes "
+                f"{', '.join(expected)}."
+            )
+    by_name = {tensor.name: tensor for tensor in tensors}
+    return [by_name[name] for name in expected]
+
+
 def text_of(content):
     """The text of bytes; a byte that is not UTF-8 becomes a lone surrogate, for which its text alone is refused."""
     return content.decode("utf-8", "surrogateescape")

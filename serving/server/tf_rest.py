@@ -12,8 +12,8 @@ import orjson
 
 from serving.server.bodies import member, parse
 from serving.server.faults import invalid
+from serving.server.signatures import NAME
 from serving.server.tensors import describe, flatten, from_values, quote, text_of
-from serving.server.texts import NAME
 
 KINDS = {"BYTES": "DT_STRING", "INT32": "DT_INT32", "INT64": "DT_INT64", "FP32": "DT_FLOAT", "BOOL": "DT_BOOL"}
 

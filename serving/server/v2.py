@@ -6,11 +6,10 @@ https://github.com/triton-inference-server/server/blob/main/docs/protocol/extens
 
 import orjson
 
-from serving.server.asks import Parameters
-from serving.server.bodies import member, parse
+from serving.server.bodies import Parameters, member, parse
 from serving.server.faults import invalid
+from serving.server.signatures import NAME
 from serving.server.tensors import MOST_TEXTS, describe, from_raw, from_values, quote, raw_bytes
-from serving.server.texts import NAME
 
 EXTENSIONS = ["binary_tensor_data"]
 HEADER = "inference-header-content-length"

@@ -8,7 +8,7 @@ from pyarrow import parquet
 
 from serving import Runtime
 from serving.runtime.errors import DamagedError
-from serving.server.logs import Log
+from serving.server.monitoring import Log
 from tests.hostile.reading import check_json_lines, check_lines
 from tests.hostile.strings import HOSTILE
 from tests.serving import fake_artefact

@@ -12,7 +12,7 @@ import time
 import grpc
 import pytest
 
-from serving.server import health
+from serving.server.grpc_service import HealthRequest
 from tests.house_rules import ROOT
 from tests.serving.server import echo
 
@@ -113,7 +113,7 @@ def test_grpc_has_tls_on_the_same_port(made):
     _, port, trusted = made
     credentials = grpc.ssl_channel_credentials(trusted.read_bytes())
     with grpc.secure_channel(f"127.0.0.1:{port}", credentials) as channel:
-        assert channel.unary_unary(HEALTH)(health.Request().SerializeToString(), timeout=20) == b"\x08\x01"
+        assert channel.unary_unary(HEALTH)(HealthRequest().SerializeToString(), timeout=20) == b"\x08\x01"
         ask = channel.unary_unary("/inference.GRPCInferenceService/ServerMetadata")
         assert b"seqzoo" in ask(b"", timeout=20, metadata=(("authorization", "Bearer abcdefghijklmnopqrst"),))
         with pytest.raises(grpc.RpcError) as caught:

@@ -9,10 +9,10 @@ import grpc
 import pytest
 
 from serving.client import Client, RefusedError
-from serving.server import asking, health
+from serving.server import http
 from serving.server.door import Door, read_keys
 from serving.server.faults import Fault
-from serving.server.grpc_service import Calls
+from serving.server.grpc_service import Calls, HealthRequest
 from serving.server.messages import pb
 from tests.serving.server import echo
 from tests.serving.server.conftest import SERVICE
@@ -74,16 +74,16 @@ def test_health_over_grpc_needs_no_key(channel):
     for name in ("ServerLive", "ServerReady"):
         channel.unary_unary(SERVICE + name)(b"", timeout=20)
     for name in ("", "inference.GRPCInferenceService", "echo"):
-        answer = channel.unary_unary(CHECK)(health.Request(service=name).SerializeToString(), timeout=20)
+        answer = channel.unary_unary(CHECK)(HealthRequest(service=name).SerializeToString(), timeout=20)
         assert answer == b"\x08\x01"  # status: SERVING
     with pytest.raises(grpc.RpcError) as caught:
-        channel.unary_unary(CHECK)(health.Request(service="nobody").SerializeToString(), timeout=20)
+        channel.unary_unary(CHECK)(HealthRequest(service="nobody").SerializeToString(), timeout=20)
     assert caught.value.code() == grpc.StatusCode.NOT_FOUND
 
 
 @pytest.mark.parametrize("name, expected", [("", b"\x08\x01"), ("nobody", b"\x08\x03")])
 def test_health_is_watched(channel, name, expected):
-    call = channel.unary_stream(WATCH)(health.Request(service=name).SerializeToString(), timeout=20)
+    call = channel.unary_stream(WATCH)(HealthRequest(service=name).SerializeToString(), timeout=20)
     assert next(call) == expected
     call.cancel()
 
@@ -145,7 +145,7 @@ def test_each_proxy_may_add_a_header_of_its_own():
     """HAProxy does not write into the line that another proxy has begun."""
     door, lines = Door(proxies=["127.0.0.1", "10.0.0.0/8"]), ["203.0.113.7", "10.1.1.1"]
     headers = [(b"x-forwarded-for", line.encode()) for line in lines]
-    assert asking.identify_caller(door, {"client": ("127.0.0.1", 5), "headers": headers}, dict(headers)) == lines[0]
+    assert http.identify_caller(door, {"client": ("127.0.0.1", 5), "headers": headers}, dict(headers)) == lines[0]
     told = [("x-forwarded-for", line) for line in lines]
     context = SimpleNamespace(invocation_metadata=lambda: told, peer=lambda: "ipv4:127.0.0.1:5")
     assert Calls(SimpleNamespace(door=door), "1").identify(context) == lines[0]

@@ -16,7 +16,7 @@ from serving.server.faults import Fault
 from serving.server.grpc_service import Calls
 from serving.server.limits import Limits
 from serving.server.messages import pb
-from serving.server.metrics import Metrics
+from serving.server.monitoring import Metrics
 from serving.server.service import Service
 from tests.serving.server import echo
 

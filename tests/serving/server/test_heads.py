@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from serving.server.heads import HEAD_BYTES, HEADERS
+from serving.server.connections import HEAD_BYTES, HEADERS
 from tests.serving.server import test_connections
 from tests.serving.server.test_connections import GET, answer, everything, served
 

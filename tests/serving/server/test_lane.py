@@ -1,4 +1,4 @@
-"""A lane with signatures that only count: who leaves is not computed, who fails costs no other, time is kept."""
+"""A lane with signatures that only count: who leaves is not computed, who fails costs no other, turns are kept."""
 
 import asyncio
 import threading
@@ -8,11 +8,11 @@ import pytest
 
 from serving.runtime.errors import StoppedError
 from serving.runtime.stops import current
-from serving.server.asks import Ask
 from serving.server.faults import Fault
 from serving.server.lane import Lane, Lanes, Slots
 from serving.server.limits import Batching
-from serving.server.metrics import Metrics
+from serving.server.monitoring import Metrics
+from serving.server.signatures import Ask
 
 
 class Doubles:
@@ -285,5 +285,43 @@ def test_what_takes_long_keeps_nobody_waiting():
         found = await asyncio.gather(*slow, return_exceptions=True)
         assert {(type(each), each.kind) for each in found} == {(Fault, "not_ready")}
         await made.close()
+
+    asyncio.run(live())
+
+
+def test_each_lane_has_a_turn_of_its_own():
+    async def live():
+        slots = Slots(3)
+        for _ in range(3):
+            await slots.acquire("a")
+        await slots.acquire("b")
+        waiting = [asyncio.ensure_future(slots.acquire(lane)) for lane in "aab"]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        await asyncio.wait([waiting[0]])
+        assert not any(each.done() for each in waiting[1:])
+        slots.release("a")
+        await asyncio.wait_for(waiting[1], 5)
+        slots.release("b")
+        await asyncio.wait_for(waiting[2], 5)
+        for lane in "aaab":
+            slots.release(lane)
+        assert not slots._busy and not slots._waiting
+
+    asyncio.run(live())
+
+
+def test_turns_without_an_owner_are_taken_in_order():
+    async def live():
+        slots, order = Slots(1, own=False), []
+
+        async def hold(lane):
+            await slots.acquire(lane)
+            order.append(lane)
+            await asyncio.sleep(0)
+            slots.release(lane)
+
+        await asyncio.gather(*map(hold, "abcab"))
+        assert order == list("abcab")
 
     asyncio.run(live())

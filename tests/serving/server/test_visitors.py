@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from serving.server import connections
-from serving.server.visitors import RESERVE, Visitors
+from serving.server.door import RESERVE, Visitors
 from tests.serving.server.test_connections import GET, answer, everything, served
 
 POST = b"POST /%s HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"

@@ -5,8 +5,8 @@ import errno
 from types import SimpleNamespace
 
 from serving.server import models
-from serving.server.metrics import Metrics
 from serving.server.models import Models, Opening
+from serving.server.monitoring import Metrics
 
 
 class Lane:

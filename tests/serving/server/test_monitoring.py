@@ -8,7 +8,7 @@ import logging
 
 import pytest
 
-from serving.server.logs import Handler, Log
+from serving.server.monitoring import Handler, Log
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Bodies of requests: too large, too slow, too many at once, and callers who leave while they send."""
+"""What a request has: a body too large, too slow, one of too many, or of a caller who leaves; and its parameters."""
 
 import asyncio
 import gzip
@@ -7,11 +7,12 @@ import tracemalloc
 
 import pytest
 
-from serving.server import asking, limits
-from serving.server.asking import Asking, Body
+from serving.server import http, limits
+from serving.server.bodies import Body, Parameters
 from serving.server.faults import Fault
+from serving.server.http import Asking
 from serving.server.limits import Limits
-from serving.server.metrics import Metrics
+from serving.server.monitoring import Metrics
 from serving.server.service import Service
 
 PATH = "/v1/models/echo:predict"
@@ -164,7 +165,7 @@ def test_a_defect_is_logged_without_what_it_says():
     ],
 )
 def test_paths(path, groups):
-    found = asking.PATH.fullmatch(path)
+    found = http.PATH.fullmatch(path)
     assert (found and found.groups()) == groups
 
 
@@ -179,3 +180,16 @@ def test_no_more_is_made_of_a_packed_body_than_the_bound():
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("words", [["red", "dark blue"], "red\ndark blue"])
+def test_a_list_of_strings_and_its_lines_are_the_same(words):
+    """As a tuple: requests whose options are equal share a batch, so options are keys, which a list cannot be."""
+    taken = Parameters({"bad_words": words}).take("bad_words", list)
+    assert taken == ("red", "dark blue") and isinstance(hash(taken), int)
+
+
+@pytest.mark.parametrize("words", [3, ["red", 3], [["red"]], {"red": 1}, True])
+def test_other_values_are_no_list_of_strings(words):
+    with pytest.raises(Fault, match="bad_words must be a string or a list of strings; received"):
+        Parameters({"bad_words": words}).take("bad_words", list)
