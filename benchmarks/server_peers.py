@@ -146,12 +146,12 @@ class SavedRuntime:
         self.function, self.signatures, self.lengths = self.module.signatures["serving_default"], {}, self.known.lengths
 
     def run(self, texts):
-        from serving.client.answers import results
+        from serving.client.work import results_of
 
         found = {key: value.numpy() for key, value in self.function(text=self.tf.constant(texts)).items()}
         columns = {key: [_text(row) for row in value.tolist()] for key, value in found.items()}
         kind = "generate" if self.kind == "continue" else self.kind
-        return results(kind, texts, columns, self.manifest.get("labels", ()))
+        return results_of(kind, texts, columns, self.manifest.get("labels", ()))
 
 
 def _text(value):

@@ -143,7 +143,7 @@ def test_rooms_say_what_they_are():
         ),
         ("zoo.recipes", {"keras", "tensorflow", "jax", "tensorflow_text", *ONNX}),
         ("serving.runtime", FRAMEWORKS),
-        ("serving.client.asynchronous", FRAMEWORKS | {"grpc", "google", "numpy", "onnxruntime", "sentencepiece"}),
+        ("serving.client.client", FRAMEWORKS | {"grpc", "google", "numpy", "onnxruntime", "sentencepiece"}),
         ("serving.corpus.process, serving.corpus.rows", FRAMEWORKS | {"numpy", "onnxruntime", "pyarrow", "rich"}),
         ("tools.cli", FRAMEWORKS),
         ("tools.run", FRAMEWORKS - {"zoo"} | {"matplotlib"}),

@@ -63,7 +63,7 @@ REVEALED = [
     "list[Any]",
     "zoo.attention.multi_head.MultiHeadAttention",
     "Mine",
-    "serving.client.asynchronous.AsyncClient",
+    "serving.client.client.AsyncClient",
 ]
 WRONG = [
     'Unexpected keyword argument "thread" for "Runtime"',

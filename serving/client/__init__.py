@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from serving.lazy import lazily
 
 if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
-    from serving.client.asynchronous import AsyncClient as AsyncClient
-    from serving.client.client import Client as Client
+    from serving.client.client import AsyncClient as AsyncClient, Client as Client
     from serving.client.errors import (
         AnswerError as AnswerError,
         ClientError as ClientError,
@@ -24,7 +23,7 @@ if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
         UnavailableError as UnavailableError,
     )
 
-_HOMES = {"Client": "serving.client.client", "AsyncClient": "serving.client.asynchronous"} | dict.fromkeys(
+_HOMES = dict.fromkeys(("Client", "AsyncClient"), "serving.client.client") | dict.fromkeys(
     (
         "AnswerError",
         "ClientError",

@@ -1,35 +1,25 @@
-"""`Client`: a model on a server, in the place of a `Runtime`."""
+"""`Client`: a model on a server, in the place of a `Runtime`; and `AsyncClient`, for programs of asyncio."""
 
-import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from itertools import zip_longest
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Self
 
-from serving.client import answers
-from serving.client.addresses import parse_address
 from serving.client.errors import ClientError
-from serving.client.open_inference import V2Grpc, V2Http
 from serving.client.patience import Cancellation, Deadline, retry
-from serving.client.tensors import Model, fitting
-from serving.client.tf_serving import TfsGrpc, TfsHttp
-from serving.kinds.base import PLACES, pair
-from serving.kinds.rules import RULES, checked
+from serving.client.protocols import PROTOCOLS, Model, fitting
+from serving.client.transport import parse_address
+from serving.client.work import Work, check_words, kind_of, results_of
+from serving.lazy import later
 from serving.runtime import doubt
-from serving.runtime.reading import as_list, is_blank, join_words, list_of, unicode_error
+from serving.runtime.reading import as_list, join_words, list_of
 
-MOST_CHARACTERS = 1 << 20  # of the texts of a request: 6 MiB at most, where `seqzoo serve` takes 8
+asyncio = later("asyncio")
+
 HEADER = re.compile(r"[!#$%&'*+.^_`|~\w-]+", re.ASCII)
 MOST_SECONDS = 1_000_000  # what every operating system can wait for
-PROTOCOLS: dict[tuple[str, str], Any] = {
-    ("v2", "http"): V2Http,
-    ("v2", "grpc"): V2Grpc,
-    ("tfs", "http"): TfsHttp,
-    ("tfs", "grpc"): TfsGrpc,
-}
 
 
 class Client:
@@ -123,7 +113,7 @@ class Client:
     @cached_property
     def _kind_and_sides(self) -> Any:
         """The `Kind` of the model, and the inputs that are asked."""
-        return answers.kind_of(self.metadata, self.url)
+        return kind_of(self.metadata, self.url)
 
     @property
     def kind(self) -> str:
@@ -191,8 +181,8 @@ class Client:
         texts, cut, columns, parameters = work.requests[place]
         reply = self._ask(self._protocol.infer, cancellation, columns, parameters)
         with fitting(self.url):
-            results = answers.results(self._kind_and_sides[0], texts, reply, self._labels or self.metadata.labels)
-        return [_check_words(self._kind_and_sides[0], *each) for each in zip(results, texts, cut, strict=True)]
+            results = results_of(self._kind_and_sides[0], texts, reply, self._labels or self.metadata.labels)
+        return [check_words(self._kind_and_sides[0], *each) for each in zip(results, texts, cut, strict=True)]
 
     def _ask(self, what, cancellation, *arguments):
         deadline = Deadline(self.timeout)
@@ -227,131 +217,43 @@ class Client:
         self.close()
 
 
-class Work:
-    """The requests for a list of texts, and how their results become one list.
+class AsyncClient:
+    """A model on a server, for asyncio. Requests are sent by threads of its own, as many as it has connections.
 
-    A text that cannot be sent, because it is longer than a request, UTF-8 cannot encode it or it is no pair, is refused
-    here, in the words of `Runtime`. The first request of a list sends as many texts as the others, in their order.
+    If the task that waits for `run` is cancelled, its requests are broken off, and the server learns of it.
 
-    Args:
-        client: the `Client`.
-        texts: strings.
-        cut: of each text the places of its words, if it was the list of them.
-        options: of `run`, without `min_confidence`.
-        least: that one, or None.
+    Args: as of `serving.client.Client`. `connections` bounds the requests of all callers together.
+
+    Raises: as of `serving.client.Client`.
     """
 
-    def __init__(self, client, texts, cut, options, least):
-        self._least = least
-        self._kind, sides = client._kind_and_sides
-        self._cut, self._takes_rule = cut, "words" in client.options
-        self.count = len(texts)
-        self.refused = {place: error for place, text in enumerate(texts) if (error := _find_error(sides, text))}
-        self.places = [place for place in range(self.count) if place not in self.refused]
-        self.requests = []
-        for group, parameters in self._group(texts, client.batch, options):
-            chosen_texts, places = ([each[place] for place in group] for each in (texts, cut))
-            self.requests.append((chosen_texts, places, _columns(sides, chosen_texts), parameters))
+    def __init__(self, url: str, name: str, **settings: Any) -> None:
+        self.client = Client(url, name, **settings)
+        self._pool = ThreadPoolExecutor(self.client.connections, "seqzoo-client")
 
-    def _group(self, texts, most, options):
-        """`(places, parameters)` of each request."""
-        groups, size = [], 0
-        for place in self.places:
-            size += len(texts[place])
-            if (
-                not groups
-                or len(groups[-1]) == most
-                or size > MOST_CHARACTERS
-                or self._begins_request(groups[-1][-1], place, options)
-            ):
-                groups.append([])
-                size = len(texts[place])
-            groups[-1].append(place)
-        return [(group, _parameters(options | self._rule(group[0]), group[0])) for group in groups]
+    async def run(self, texts: Sequence[str | Sequence[str]], **options: Any) -> list[Any]:
+        """The results, as of `serving.client.Client.run`."""
+        loop, cancellation, waiting = asyncio.get_running_loop(), Cancellation(), []
+        try:
+            work = await loop.run_in_executor(self._pool, self.client.plan, texts, options, cancellation)
+            waiting = [
+                loop.run_in_executor(self._pool, self.client.answer, work, place, cancellation)
+                for place in range(len(work.requests))
+            ]
+            return work.join(await asyncio.gather(*waiting))
+        except BaseException:
+            cancellation.cancel()
+            for future in waiting:
+                future.cancel()
+            raise
 
-    def _begins_request(self, before, place, options):
-        """Whether the text behind another one begins a new request.
+    async def close(self) -> None:
+        """Close the connections. Requests that are under way are broken off by their deadlines alone."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.client.close()
 
-        Samples are numbered by the texts of a request, which therefore has no gap, and its parameters hold for all.
-        """
-        return "sampling" in options and before != place - 1 or self._rule(before) != self._rule(place)
+    async def __aenter__(self) -> Self:
+        return self
 
-    def _rule(self, place):
-        """The parameter by which the server cuts the words of a list, joined by spaces, as they were."""
-        return {"words": "spaces"} if self._takes_rule and self._cut[place] is not None else {}
-
-    def join(self, results_of_groups):
-        """The results in the order of the texts."""
-        results = [None] * self.count
-        for place, error in self.refused.items():
-            results[place] = dataclasses.replace(self._kind.blank(), error=error)
-        answers = [result for group in results_of_groups for result in group]
-        if self._least is not None:
-            answers = doubt.refuse_unsure(self._kind, answers, self._least)
-        for place, result in zip(self.places, answers, strict=True):
-            results[place] = result
-        return results
-
-
-def _check_words(kind, result, text, places):
-    """The result, or a blank one with an error where a server has other words than the list that was given."""
-    if places is None or result.error:
-        return result
-    words = [(word.start, word.end) for word in result.words]
-    if words == (places[: len(words)] if result.warning else places):  # a long text is cut, with a warning
-        return result
-    both = zip_longest(words, places, fillvalue=(0, 0))
-    one, other = next((text[slice(*one)], text[slice(*other)]) for one, other in both if one != other)
-    error = (
-        f"the server has the word {one!r} where the list has {other!r}: it cuts a text into words itself, where white "
-        "space is, or by the rule of the model. Ask a Runtime, or give words that it finds"
-    )
-    return dataclasses.replace(kind.blank(), error=error)
-
-
-def _find_error(sides, text):
-    """Why a text cannot be sent, or None."""
-    if len(text) > MOST_CHARACTERS:  # a server refuses the whole request
-        return f"{len(text)} characters, at most {MOST_CHARACTERS}"
-    if len(sides) == 1 or is_blank(text):
-        return unicode_error(text)
-    try:
-        both = pair(text)
-    except ValueError as error:
-        return str(error)
-    for place, side in zip(PLACES, both, strict=True):
-        if reason := unicode_error(side):
-            return place + reason
-    return None
-
-
-def _columns(sides, texts):
-    if len(sides) == 1:
-        return {sides[0]: texts}
-    pairs = [pair(text) if not is_blank(text) else ("", "") for text in texts]
-    return {side: [both[place] for both in pairs] for place, side in enumerate(sides)}
-
-
-def _parameters(options, first):
-    """The parameters of a request whose first text has this number."""
-    others = {name: value for name, value in options.items() if name != "sampling" and name not in RULES}
-    parameters = {name: _as_json(value) for name, value in others.items() if value is not None}
-    for name, value in checked({name: value for name, value in options.items() if name in RULES}).items():
-        parameters[name] = "\n".join(value) if RULES[name].kind is list else value
-    sampling = options.get("sampling")
-    if sampling is None:
-        return parameters
-    if isinstance(sampling, type) or not dataclasses.is_dataclass(sampling):
-        raise TypeError(f"sampling must be a serving.runtime.Sampling, such as Sampling(); received {sampling!r}.")
-    sampling_fields = {name: _as_json(value) for name, value in dataclasses.asdict(sampling).items()}
-    sampling_fields["first"] += first
-    if not sampling_fields["first"]:  # which a server that knows no such parameter draws, too
-        del sampling_fields["first"]
-    return parameters | {"sample": True} | sampling_fields
-
-
-def _as_json(value):
-    """A number as JSON has them: a `Runtime` takes one of NumPy, too, such as a seed that was drawn."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return value
-    return int(value) if isinstance(value, Integral) else float(value)
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()

@@ -3,7 +3,7 @@
 import pytest
 
 from serving.client import Client
-from serving.client.tensors import Model
+from serving.client.protocols import Model
 from serving.messages import TFS, V2, classes
 from serving.runtime import Runtime
 from tests.serving import fake_artefact

@@ -9,10 +9,10 @@ import pytest
 
 from serving import client as room
 from serving.client import Client, NotFoundError, patience
-from serving.client.addresses import parse_address
-from serving.client.client import MOST_CHARACTERS
 from serving.client.errors import retry_seconds
-from serving.client.tensors import nest
+from serving.client.protocols import nest
+from serving.client.transport import parse_address
+from serving.client.work import MOST_CHARACTERS
 from serving.kinds.rules import RULES
 from serving.runtime import Runtime, Sampling
 from tests.serving import fake_artefact

@@ -10,7 +10,7 @@ import os
 import pytest
 
 from serving.client import AsyncClient, Client, NotFoundError, RefusedError
-from serving.client.client import MOST_CHARACTERS
+from serving.client.work import MOST_CHARACTERS
 from serving.runtime import Runtime, Sampling
 from tests.house_rules import ROOT
 from tests.serving.server import echo

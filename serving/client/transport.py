@@ -1,4 +1,7 @@
-"""Requests over HTTP/1.1 with connections that are kept, each with a deadline for the whole of it."""
+"""Where a server is, and requests to it over HTTP/1.1 or gRPC, each with a deadline for the whole of it.
+
+The scheme of an address says the protocol. Connections over HTTP are kept.
+"""
 
 import http.client
 import json
@@ -7,36 +10,100 @@ import ssl
 import threading
 import weakref
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from serving.client.errors import (
     AnswerError,
     ClientError,
     DeadlineError,
     UnavailableError,
+    code_error,
     retry_seconds,
     shorten,
     status_error,
 )
 
+SCHEMES = {  # scheme -> protocol, transport, whether it is encrypted, port
+    "http": ("v2", "http", False, 8080),
+    "https": ("v2", "http", True, 443),
+    "grpc": ("v2", "grpc", False, 8081),
+    "grpcs": ("v2", "grpc", True, 443),
+    "tfs+http": ("tfs", "http", False, 8501),
+    "tfs+https": ("tfs", "http", True, 443),
+    "tfs+grpc": ("tfs", "grpc", False, 8500),
+    "tfs+grpcs": ("tfs", "grpc", True, 443),
+}
 MOST_BYTES = 1 << 28  # of an answer
 CHUNK = 1 << 16
 BROKEN = (ConnectionError, http.client.RemoteDisconnected, http.client.IncompleteRead, socket.gaierror)
+OPTIONS = [
+    ("grpc.max_receive_message_length", MOST_BYTES),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.enable_retries", 0),  # `serving.client.patience` decides
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+]
 
 
 @dataclass(frozen=True)
-class Reply:
-    """What a server answered."""
+class Address:
+    """Where a server is, and what it speaks.
 
-    status: int
-    headers: object
-    body: bytes
+    Args:
+        protocol: "v2", the Open Inference Protocol, or "tfs", that of TensorFlow Serving.
+        transport: "http" or "grpc".
+        secure: whether the connection is encrypted.
+        host: a name or an address, without brackets.
+        port: its port.
+        path: what comes before the protocol's own paths, without a slash at its end; only of HTTP.
+    """
+
+    protocol: str
+    transport: str
+    secure: bool
+    host: str
+    port: int
+    path: str
+
+    @property
+    def authority(self):
+        """`host:port`, as both transports write it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(url):
+    """The `Address` in a URL.
+
+    >>> from serving.client.transport import parse_address
+    >>> parse_address("tfs+grpc://models.example").authority
+    'models.example:8500'
+
+    Raises:
+        ValueError: it holds none.
+    """
+    expected = f"Expected SCHEME://HOST:PORT with one of the schemes {', '.join(SCHEMES)}"
+    try:
+        parts = urlsplit(url if isinstance(url, str) else "")
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise ValueError(f"{url!r} is not the address of a server: {error}. {expected}.") from None
+    if parts.scheme not in SCHEMES or not host or " " in host or not host.isprintable():
+        raise ValueError(f"{url!r} is not the address of a server. {expected}, such as http://127.0.0.1:8080.")
+    protocol, transport, secure, usual = SCHEMES[parts.scheme]
+    path = parts.path.rstrip("/")
+    if parts.query or parts.fragment or parts.username is not None or path and transport == "grpc":
+        raise ValueError(
+            f"{url!r} has more than an address: leave out the user, the query, the fragment, and over gRPC the path. "
+            "A secret belongs into a header."
+        )
+    return Address(protocol, transport, secure, host, usual if port is None else port, path)
 
 
 class Http:
     """The requests to one server. Any number of threads may use it; each request has a connection of its own.
 
     Args:
-        address: `serving.client.addresses.Address`.
+        address: `serving.client.transport.Address`.
         headers: what is sent with each request, a dict.
     """
 
@@ -55,21 +122,22 @@ class Http:
             ClientError: see `serving.client.errors`.
         """
         content = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8")
-        reply = self._request(path, content, deadline, cancellation)
+        status, headers, content = self._request(path, content, deadline, cancellation)
         try:
-            answer = json.loads(reply.body)
+            answer = json.loads(content)
         except (ValueError, RecursionError):
             answer = None
-        if reply.status != 200:
+        if status != 200:
             reason = answer.get("error", answer.get("detail")) if isinstance(answer, dict) else None
-            error = status_error(reply.status, self.where + path, reason or reply.body.decode("utf-8", "replace"))
-            error.after = retry_seconds(reply.headers.get("Retry-After"))
+            error = status_error(status, self.where + path, reason or content.decode("utf-8", "replace"))
+            error.after = retry_seconds(headers.get("Retry-After"))
             raise error
         if not isinstance(answer, dict):
-            raise AnswerError(f"{self.where}{path} answered what is no JSON object: {shorten(reply.body[:200])}")
+            raise AnswerError(f"{self.where}{path} answered what is no JSON object: {shorten(content[:200])}")
         return answer
 
     def _request(self, path, content, deadline, cancellation):
+        """`(status, headers, bytes)` of an answer."""
         deadline.check(self.where)
         connection, fresh = self._take_connection()
         try:
@@ -139,7 +207,7 @@ class Http:
             parts.append(piece)
         if response.length:
             raise ConnectionError(f"the answer broke off, {response.length} bytes before its end")
-        return Reply(response.status, response.headers, b"".join(parts))
+        return response.status, response.headers, b"".join(parts)
 
     def _explain(self, error, deadline, cancellation):
         if cancellation.cancelled.is_set():
@@ -180,3 +248,56 @@ def close_all(connections):
     """Close and forget connections."""
     while connections:
         connections.pop().close()
+
+
+class Channel:
+    """The requests to one server. Any number of threads may use it.
+
+    Args:
+        address: `serving.client.transport.Address`.
+        headers: what is sent with each request, a dict.
+
+    Raises:
+        ImportError: grpcio is not installed.
+    """
+
+    def __init__(self, address, headers):
+        import grpc
+
+        self._grpc, self.where = grpc, f"grpc://{address.authority}"
+        self._metadata = [(name.lower(), value) for name, value in headers.items()]
+        if address.secure:
+            self._channel = grpc.secure_channel(address.authority, grpc.ssl_channel_credentials(), OPTIONS)
+        else:
+            self._channel = grpc.insecure_channel(address.authority, OPTIONS)
+
+    def call(self, method, request, answer, deadline, cancellation):
+        """The message that the server answers.
+
+        Args:
+            method: "/package.Service/Method".
+            request: a message.
+            answer: the class of the answer.
+            deadline, cancellation: see `serving.client.patience`.
+
+        Raises:
+            ClientError: see `serving.client.errors`.
+        """
+        deadline.check(self.where)
+        ask = self._channel.unary_unary(
+            method, request_serializer=type(request).SerializeToString, response_deserializer=answer.FromString
+        )
+        try:
+            future = ask.future(request, timeout=deadline.left, metadata=self._metadata)
+            with cancellation.on_cancel(future.cancel):
+                return future.result()
+        except (self._grpc.FutureCancelledError, self._grpc.RpcError) as error:
+            if cancellation.cancelled.is_set() or not isinstance(error, self._grpc.Call):
+                raise ClientError("the request was cancelled.") from error
+            reason = code_error(error.code().name, self.where, error.details())
+            reason.after = retry_seconds(dict(error.trailing_metadata() or ()).get("retry-after"))
+            raise reason from error
+
+    def close(self):
+        """Close the connection."""
+        self._channel.close()
