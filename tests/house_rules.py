@@ -130,7 +130,7 @@ MAY_ASK = {
     "tools/run.py": {"'reconfigure'"},
     "zoo/check/implicit_masks.py": {"'_keras_mask'"},
     "zoo/core/protocols.py": {"'traits'"},
-    "zoo/hub/folder.py": {"'O_NONBLOCK'"},
+    "zoo/hub/base.py": {"'O_NONBLOCK'"},
     "zoo/models/inside_keras.py": {"'built'", "'loss'"},
     "zoo/training/steps/memory.py": {"'eqns'", "'jaxpr'", "'name'", "'val'"},
 }

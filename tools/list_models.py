@@ -2,7 +2,7 @@
 
 import logging
 
-from zoo.hub.errors import HubError
+from zoo.hub.base import HubError
 from zoo.hub.index import choose, run_files
 from zoo.hub.places import is_offline, places, read_entries, unlocated_models
 

@@ -7,7 +7,7 @@ import zoo.hub
 from serving.runtime.artefact import Artefact, read_inside
 from serving.runtime.errors import DamagedError
 from zoo.hub import index as hub_index
-from zoo.hub.folder import Folder
+from zoo.hub.base import Folder
 from zoo.hub.places import read_entries
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from serving.hub import shelf
 from serving.runtime.errors import DamagedError
 from zoo.core.storage import write_bytes
-from zoo.hub import cache, index as hub_index, manifest as hub_manifest, trust
-from zoo.hub.errors import HubError
+from zoo.hub import cache, index as hub_index, trust
+from zoo.hub.base import HubError
 
 SIGNATURE = hub_index.SIGNATURE
 CURVES = ("secp256r1", "secp384r1", "secp521r1")
@@ -100,7 +100,7 @@ def check_signature(folder, entry, key):
         )
     _check_files(folder, entry)
     try:
-        hub_manifest.check_title(Path(folder), entry)  # the manifest is signed; the index may be of somebody else
+        hub_index.check_title(Path(folder), entry)  # the manifest is signed; the index may be of somebody else
     except HubError as error:
         raise DamagedError(str(error)) from error
     library = _import_library("verifying")

@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
-    from zoo.hub.errors import HubError as HubError
+    from zoo.hub.base import HubError as HubError
     from zoo.hub.index import run_files as run_files
     from zoo.hub.resolve import (
         PublishedModel as PublishedModel,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
 
 _HOMES = {
     "PublishedModel": "resolve",
-    "HubError": "errors",
+    "HubError": "base",
     "fetch_files": "resolve",
     "default_files": "resolve",
     "fetch": "resolve",

@@ -22,8 +22,7 @@ import filelock
 import platformdirs
 
 from zoo.core.storage import rename
-from zoo.hub.errors import HubError
-from zoo.hub.folder import open_regular
+from zoo.hub.base import HubError, open_regular
 from zoo.hub.index import FORMAT, check_index
 
 log = logging.getLogger("seqzoo.hub")

@@ -11,7 +11,7 @@ import sys
 import time
 
 from zoo.hub import cache
-from zoo.hub.errors import HubError, Interrupted, Unreachable
+from zoo.hub.base import HubError, Interrupted, Unreachable
 
 log = logging.getLogger("seqzoo.hub")
 ATTEMPTS = 5  # that bring nothing, one after the other, before the download is given up

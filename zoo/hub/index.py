@@ -1,8 +1,11 @@
-"""The index of a hub: which models it has, and of each version the files with their sizes and SHA-256.
+"""The index of a hub: which models it has, and of each version the files with their sizes and SHA-256; and manifests.
 
 An index is read as a whole or refused as a whole: a hub with one invalid entry is a hub that somebody has to mend. Keys
 that this version does not know are ignored. `python -m zoo.hub.index` prints its JSON Schema, which is
 stored in docs/index.schema.json.
+
+A manifest is the one file that has the name and the number of the version that it describes, and signatures cover it.
+So it exposes an index that gives a version another name or number.
 """
 
 import datetime
@@ -15,12 +18,13 @@ from msgspec import Meta
 
 from zoo.core import documents
 from zoo.core.documents import Mismatch, mismatch, text, whole
+from zoo.hub.base import HubError, open_regular
 
 FORMAT = 1
 INDEX = "index.json"
 MANIFEST = "manifest.json"
 SIGNATURE = "model.sig"  # of all other files of a version, if it is signed
-MOST_BYTES = 2**24  # of an index
+MOST_BYTES = 2**24  # of an index, and of a manifest
 
 
 NAME = "[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9])?"
@@ -239,6 +243,43 @@ def run_files(entry, precision=None):
         graph = int8_graph
     spm = sorted(name for name in entry["files"] if name.endswith(".spm") and "/" not in name)
     return [MANIFEST, *spm, *([graph] if graph else [])]
+
+
+def read_manifest(folder):
+    """The manifest in a folder, a dict, without a check of its content; an empty one where it is no JSON object.
+
+    `serving.Runtime` refuses an invalid one when it opens the artefact.
+    """
+    try:
+        with open_regular(folder / MANIFEST) as file:
+            value = json.loads(file.read(MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def weight_files(manifest, graph):
+    """The names of the files, one or none, that hold the weights of a graph beside it, as those of a large network."""
+    try:
+        return [manifest["onnx"][graph]["weights"]]
+    except (KeyError, TypeError):
+        return []
+
+
+def check_title(folder, entry):
+    """Refuse files that are another model, or another version, than the index says, if their manifest is there.
+
+    Raises:
+        HubError: the manifest has another name or number.
+    """
+    manifest = read_manifest(folder)
+    stated = {key: manifest.get(key, entry[key]) for key in ("name", "version")}
+    if stated != {key: entry[key] for key in stated}:
+        raise HubError(
+            f"the files of {title(entry)} are those of {title(stated)}, as their manifest says: somebody gave them "
+            "another place in the index. They are not used. Tell the hub's owner; `seqzoo hub validate` checks a hub "
+            "in a folder."
+        )
 
 
 if __name__ == "__main__":

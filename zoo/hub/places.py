@@ -14,11 +14,13 @@ from importlib import metadata, resources
 from pathlib import Path
 
 from zoo.core.documents import Mismatch
+from zoo.core.later import later
 from zoo.hub import cache, trust
+from zoo.hub.base import Folder, HubError, Unreachable, Untrusted
 from zoo.hub.download import retry
-from zoo.hub.errors import HubError, Unreachable, Untrusted
-from zoo.hub.folder import Folder
 from zoo.hub.index import INDEX, MOST_BYTES, check_index, parse
+
+web = later("zoo.hub.web")  # the modules of the network are imported where there is one to use
 
 GROUP, HUB = "seqzoo_models", "SEQZOO_HUB"  # of entry points; the variable of the environment with addresses
 log = logging.getLogger("seqzoo.hub")
@@ -37,13 +39,9 @@ def place(address):
     if not mark:
         return Folder(Path(os.path.expanduser(address)))  # without a home folder ~ stays ~, and is not there
     if kind == "https" and rest.strip("/") or kind == "http" and LOCAL.fullmatch(rest):
-        from zoo.hub.web import Web  # the modules of the network are imported where there is one to use
-
-        return Web(address)
+        return web.Web(address)
     if kind == "hf":
-        from zoo.hub.huggingface import HuggingFace
-
-        return HuggingFace(address)
+        return web.HuggingFace(address)
     raise ValueError(
         f"{address!r} is not the address of a hub: expected a folder, https://URL (http:// of a server of this machine "
         "alone) or hf://OWNER/REPO. SEQZOO_HUB holds addresses, separated by commas."

@@ -9,11 +9,21 @@ from pathlib import Path
 from typing import Any, Literal
 
 from zoo.hub import cache, trust
+from zoo.hub.base import HubError, Unreachable
 from zoo.hub.download import Download, Progress
-from zoo.hub.errors import HubError, Unreachable
-from zoo.hub.index import MANIFEST, Entry, choose, nearest, run_files, split, title
+from zoo.hub.index import (
+    MANIFEST,
+    Entry,
+    check_title,
+    choose,
+    nearest,
+    read_manifest,
+    run_files,
+    split,
+    title,
+    weight_files,
+)
 from zoo.hub.keras_file import check_keras
-from zoo.hub.manifest import check_title, read as read_manifest, weight_files
 from zoo.hub.places import is_offline, places, read_entries, unlocated_models
 
 log = logging.getLogger("seqzoo.hub")

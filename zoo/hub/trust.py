@@ -19,7 +19,7 @@ import os
 from pathlib import Path
 
 from zoo.hub import cache
-from zoo.hub.errors import Untrusted
+from zoo.hub.base import Untrusted
 
 log = logging.getLogger("seqzoo.hub")
 KEYS = "SEQZOO_HUB_KEYS"

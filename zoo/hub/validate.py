@@ -5,9 +5,8 @@ import re
 
 from zoo.core import later
 from zoo.hub import cache
-from zoo.hub.errors import HubError
-from zoo.hub.index import INDEX, title
-from zoo.hub.manifest import check_title
+from zoo.hub.base import HubError
+from zoo.hub.index import INDEX, check_title, title
 from zoo.hub.places import is_offline, place, places, read_index
 from zoo.hub.trust import KEYS, dates, keys
 

@@ -19,7 +19,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 
 from zoo.core.documents import mismatch
-from zoo.hub.huggingface import ADDRESS
+from zoo.hub.web import ADDRESS
 from zoo.pretrained import generation
 from zoo.pretrained.files import LONGEST_NAME, RATIO, READERS, find_weights, read_tensors
 from zoo.pretrained.reading import IDLE, Reading, read_json, some

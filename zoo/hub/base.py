@@ -1,4 +1,7 @@
-"""A hub in a folder, its regular files alone, and `Answer`, which `open` of every kind of hub returns."""
+"""What every kind of hub shares: how it fails, `Answer`, which its `open` returns, and the plainest kind, a folder.
+
+The command line exits with 1 for failures of hubs, and with 2 for wrong use, which is a `ValueError`.
+"""
 
 import os
 import stat
@@ -6,7 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from zoo.hub.errors import HubError
+
+class HubError(OSError):
+    """A hub, or the cache, does not have what its index promises; the message says what to do."""
+
+
+class Unreachable(HubError):
+    """A hub cannot be reached, or may not be, because this process is offline."""
+
+
+class Untrusted(HubError):
+    """No trusted key signed the index of a hub, or the index may not be the newest."""
+
+
+class Interrupted(Unreachable):
+    """A hub stalled, cut the connection or was overloaded: another attempt may succeed."""
 
 
 def open_regular(path):
