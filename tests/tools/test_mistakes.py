@@ -13,7 +13,7 @@ from tests.tasks import runs
 from tools import cli, mistakes
 from zoo.recipes import evaluations
 from zoo.runs import open_run
-from zoo.scores.mistakes import rank_mistakes
+from zoo.scores.comparison import rank_mistakes
 from zoo.tasks.parts.task import Evaluation
 from zoo.text import EOS
 

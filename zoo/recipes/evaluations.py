@@ -15,7 +15,7 @@ import numpy as np
 
 from zoo import scores as scoring
 from zoo.core.storage import json_text, write_json, write_text
-from zoo.scores.mistakes import confused_pairs, rank_mistakes
+from zoo.scores.comparison import confused_pairs, rank_mistakes
 from zoo.tasks.parts import corpora
 
 SUFFIX, SCORES = ".outputs.json", "scores.json"
@@ -77,7 +77,7 @@ def mistakes(recipe, evaluation, most):
 
     Returns:
         (a dict, the numbers of all wrong answers). The dict has `wrong`, their number; `measure`, the name of what
-        orders them, or None, see `zoo.scores.mistakes`; `rows`, a list of {"example", "place", "input", "answer",
+        orders them, or None, see `rank_mistakes`; `rows`, a list of {"example", "place", "input", "answer",
         "reference", "confidence", MEASURE}, the worst first ("place" only of examples that have one); and of labels and
         tags `confused`, the pairs of them that are confused.
     """

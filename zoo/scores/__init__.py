@@ -9,13 +9,19 @@ from zoo.scores.bootstrap import (
     paired_bootstrap,
     report,
 )
-from zoo.scores.calibration import calibration_error, fit_temperature, reliability
 from zoo.scores.comparison import TASKS, compare
-from zoo.scores.edits import edit_distances, transduction, transduction_scores
+from zoo.scores.confidence import (
+    calibration_error,
+    choose_threshold,
+    fit_temperature,
+    out_of_scope,
+    out_of_scope_scores,
+    reliability,
+    with_threshold,
+)
 from zoo.scores.entities import find_entities, tagging, tagging_scores
 from zoo.scores.labels import classification, classification_scores, confusion
 from zoo.scores.language import language_model, language_model_scores
-from zoo.scores.scope import choose_threshold, out_of_scope, out_of_scope_scores, with_threshold
 from zoo.scores.similarity import (
     cosines,
     partner_ranks,
@@ -29,9 +35,12 @@ from zoo.scores.similarity import (
 from zoo.scores.texts import (
     by_length,
     check_language,
+    edit_distances,
     length_groups,
     score_by_length,
     source_length,
+    transduction,
+    transduction_scores,
     translation,
     translation_scores,
 )

@@ -7,7 +7,7 @@ import numpy as np
 
 from zoo.core.escaping import in_figure
 from zoo.core.later import later
-from zoo.scores.calibration import calibration_error, reliability
+from zoo.scores.confidence import calibration_error, reliability
 from zoo.scores.labels import confusion
 
 backend_agg = later("matplotlib.backends.backend_agg")

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from zoo.data import TaggedBatches
-from zoo.scores.calibration import softmax
+from zoo.scores.confidence import softmax
 from zoo.scores.entities import choose_rules, tagging
 from zoo.scores.transitions import likeliest_tags, transitions
 from zoo.settings.data import Files, Tagged

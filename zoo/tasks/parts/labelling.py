@@ -11,7 +11,7 @@ import numpy as np
 from zoo.core.wording import quantity
 from zoo.data.formats.base import quote
 from zoo.data.formats.unknown import mended_labels, say_unknown, unknown_labels
-from zoo.scores.calibration import calibration_error, fit_temperature, softmax
+from zoo.scores.confidence import calibration_error, fit_temperature, softmax
 from zoo.scores.transitions import likeliest_tags
 from zoo.settings.text import Labelled
 from zoo.settings.training import LabelLoss
@@ -206,7 +206,7 @@ class Labelling(Task):
         return Evaluation(scores, outputs, inputs, answers, confidences=confidences)
 
     def reliability(self, outputs, references, confidences):
-        """{"calibration_error"}: whether the confidences mean what they say, see `zoo.scores.calibration`."""
+        """{"calibration_error"}: whether the confidences mean what they say, see `zoo.scores.confidence`."""
         rows = zip(confidences, outputs, references, strict=True)
         rows = [(confidence, output == reference) for confidence, output, reference in rows if confidence]
         return {"calibration_error": calibration_error(*zip(*rows, strict=True))} if rows else {}
