@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 from zoo.core.storage import write_atomically, write_text  # noqa: E402
-from zoo.reproduce import figures  # noqa: E402
+from zoo.reproduce import findings  # noqa: E402
 from zoo.reproduce.report import processor  # noqa: E402
 
 NAMES = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in ("draw", "shared"))
@@ -42,7 +42,7 @@ def measure(name):
 def png(name):
     """The bytes of a figure, the same for the same results, fonts and version of matplotlib."""
     module = importlib.import_module(name)
-    return figures.png(lambda: module.draw(json.loads(result(name).read_text("utf-8"))), digest(name))
+    return findings.png(lambda: module.draw(json.loads(result(name).read_text("utf-8"))), digest(name))
 
 
 def main(arguments=None):

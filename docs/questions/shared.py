@@ -4,8 +4,7 @@ A script has `measure()`, which gives what JSON can hold, and `draw(found)`, whi
 `says(found)`: what the page says of it in numbers.
 """
 
-from zoo.reproduce.claims import interval
-from zoo.reproduce.figures import BLUE, GREEN, GREY, RED, YELLOW, line, panels, points
+from zoo.reproduce.findings import BLUE, GREEN, GREY, RED, YELLOW, interval, line, panels, points
 
 __all__ = ["BLUE", "GREEN", "GREY", "RED", "YELLOW", "axes_of", "interval", "line", "points", "trainer"]
 
@@ -17,8 +16,8 @@ def axes_of(title):
 
 
 def trainer(make):
-    """A `zoo.reproduce.training.Trainer` of Adam at 0.003; `make` makes a model, which this builds. Imports Keras."""
-    from zoo.reproduce.training import Trainer
+    """A `zoo.reproduce.trials.Trainer` of Adam at 0.003; `make` makes a model, which this builds. Imports Keras."""
+    from zoo.reproduce.trials import Trainer
 
     def built():
         model = make()

@@ -33,9 +33,9 @@ def fake(monkeypatch):
         return {"right": [0.5, np.float64(0.25).item()], "weights": made.hashes}
 
     def draw(found):
-        from zoo.reproduce import figures
+        from zoo.reproduce import findings
 
-        figure, (axes,) = figures.panels("Right")
+        figure, (axes,) = findings.panels("Right")
         axes.plot(found["right"])
         return figure
 

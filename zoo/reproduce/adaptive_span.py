@@ -15,9 +15,9 @@ from zoo.blocks import PreNorm
 from zoo.depth import Stack
 from zoo.feedforward import FeedForward
 from zoo.models import LanguageModel
-from zoo.reproduce import figures
-from zoo.reproduce.claims import claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer, keep
+from zoo.reproduce import findings
+from zoo.reproduce.findings import claim, is_above, plus_minus
+from zoo.reproduce.trials import Trainer, keep
 
 FULL = {"updates": 600, "seeds": 3}
 QUICK = {"updates": 3, "seeds": 2}
@@ -119,17 +119,17 @@ def claims(facts):
 
 
 def draw(facts):
-    figure, all_axes = figures.panels(*(f"Reach of each head, {name}" for name in facts["reach"]))
-    colors = (figures.BLUE, figures.RED, figures.GREEN, figures.YELLOW, figures.GREY)
+    figure, all_axes = findings.panels(*(f"Reach of each head, {name}" for name in facts["reach"]))
+    colors = (findings.BLUE, findings.RED, findings.GREEN, findings.YELLOW, findings.GREY)
     for axes, runs in zip(all_axes, facts["reach"].values(), strict=True):
         for block in range(BLOCKS):
             for index, run in enumerate(runs):
                 places = block * (HEADS + 1) + np.arange(HEADS) + 0.12 * (index - 1)
                 label = None if block else f"seed {facts['seeds'][index]}"
                 axes.plot(places, sorted(run[block], reverse=True), "o", color=colors[index], alpha=0.8, label=label)
-        axes.axhline(BACK, color=figures.GREY, lw=0.8, ls=":")
+        axes.axhline(BACK, color=findings.GREY, lw=0.8, ls=":")
         axes.set_xticks([1.5, HEADS + 2.5], ["block 1, widest first", "block 2"])
         axes.set(xlim=(-0.8, 2 * HEADS + 0.9), ylim=(0, SPAN + RAMP), ylabel="R + z")
-    all_axes[0].text(2 * HEADS + 0.9, BACK - 1, f"what matters: {BACK} back", color=figures.GREY, ha="right", va="top")
+    all_axes[0].text(2 * HEADS + 0.9, BACK - 1, f"what matters: {BACK} back", color=findings.GREY, ha="right", va="top")
     all_axes[0].legend(loc="upper right", ncols=3, handletextpad=0.1, columnspacing=0.8)
     return figure

@@ -14,15 +14,15 @@ from zoo.attention import AdditiveAttention, DotProductAttention
 from zoo.core.masks import length_mask
 from zoo.models import Seq2Seq
 from zoo.recurrent import RecurrentEncoder
-from zoo.reproduce import figures, tasks
-from zoo.reproduce.claims import claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer, adam, keep
+from zoo.reproduce import findings, trials
+from zoo.reproduce.findings import claim, is_above, plus_minus
+from zoo.reproduce.trials import Trainer, adam, keep
 
 FULL = {"updates": 900, "copy_updates": 1200, "seeds": 3, "units": 48, "lengths": (3, 5, 8)}
 QUICK = {"updates": 3, "copy_updates": 2, "seeds": 2, "units": 8, "lengths": (3, 4)}
 KINDS = {"no attention": None, "additive": "additive", "dot-product": "dot"}
 SYMBOLS, BATCH, TESTS, COPIED = 8, 32, 200, (3, 6)
-VOCABULARY = tasks.FIRST + SYMBOLS
+VOCABULARY = trials.FIRST + SYMBOLS
 
 
 def make_model(kind, units):
@@ -30,14 +30,14 @@ def make_model(kind, units):
 
 
 def make_reversals(count, lengths, longest, *seed):
-    ids, lengths = tasks.draw_texts(np.random.default_rng(seed), count, lengths, longest, SYMBOLS)
-    return tasks.make_text_batch(ids, lengths, tasks.reverse(ids, lengths))
+    ids, lengths = trials.draw_texts(np.random.default_rng(seed), count, lengths, longest, SYMBOLS)
+    return trials.make_text_batch(ids, lengths, trials.reverse(ids, lengths))
 
 
 def make_copies(count, turned, *seed):
     """To write the text itself; with `turned` it is read backwards."""
-    ids, lengths = tasks.draw_texts(np.random.default_rng(seed), count, COPIED, COPIED[1], SYMBOLS)
-    return tasks.make_text_batch(tasks.reverse(ids, lengths) if turned else ids, lengths, ids)
+    ids, lengths = trials.draw_texts(np.random.default_rng(seed), count, COPIED, COPIED[1], SYMBOLS)
+    return trials.make_text_batch(trials.reverse(ids, lengths) if turned else ids, lengths, ids)
 
 
 def exact_share(trainer, batch):
@@ -150,10 +150,10 @@ def claims(facts):
 
 
 def draw(facts):
-    figure, (axes,) = figures.panels("Texts written backwards without an error")
-    colors = (figures.RED, figures.BLUE, figures.GREEN)
+    figure, (axes,) = findings.panels("Texts written backwards without an error")
+    colors = (findings.RED, findings.BLUE, findings.GREEN)
     for (name, rows), color, style in zip(facts["right"].items(), colors, ("o-", "o-", "s--"), strict=True):
-        figures.line(
+        findings.line(
             axes, facts["lengths"], 100 * np.array(rows), name, color, marker=style[0], ls=style[1:], clip_on=False
         )
     axes.set(xlabel="symbols of a text; bands are 95 % intervals", ylabel="%", ylim=(0, 105))

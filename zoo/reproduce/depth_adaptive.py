@@ -15,9 +15,9 @@ from keras import ops
 
 from zoo.depth import GeometricExit, MultinomialExit, make_depth_adaptive_stack, make_stack
 from zoo.models import DepthAdaptiveTransformer
-from zoo.reproduce import figures, tasks
-from zoo.reproduce.claims import claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer, adam, keep
+from zoo.reproduce import findings, trials
+from zoo.reproduce.findings import claim, is_above, plus_minus
+from zoo.reproduce.trials import Trainer, adam, keep
 from zoo.text.special import BOS
 from zoo.training import DepthAdaptiveLoss
 from zoo.training.steps import model_inputs
@@ -30,9 +30,9 @@ SWEEPS = {**{f"lambda {price:g}": (price, 0.0) for price in PRICES}, f"sigma {WI
 
 
 def make_examples(random, count):
-    """A batch of `tasks.draw_pointers`, read from right to left, and the hops of each token."""
-    tokens, labels, hops = (side[:, ::-1] for side in tasks.draw_pointers(random, count, TIME, LETTERS, POINTERS, 0.5))
-    labels = labels + tasks.FIRST
+    """A batch of `trials.draw_pointers`, read from right to left, and the hops of each token."""
+    tokens, labels, hops = (side[:, ::-1] for side in trials.draw_pointers(random, count, TIME, LETTERS, POINTERS, 0.5))
+    labels = labels + trials.FIRST
     batch = {
         "source_ids": tokens,
         "source_lengths": np.full(count, TIME),
@@ -54,7 +54,7 @@ def make_exit_model(base):
 
 def make_model(units):
     sizes = {"units": units, "num_heads": 4, "hidden_units": 2 * units, "dropout": 0.0}
-    words = tasks.FIRST + LETTERS + POINTERS
+    words = trials.FIRST + LETTERS + POINTERS
     decoder = make_depth_adaptive_stack(LAYERS, **sizes)
     return DepthAdaptiveTransformer(words, words, make_stack(1, **sizes), decoder, dropout=0.0)
 
@@ -146,12 +146,12 @@ def claims(facts):
 
 
 def draw(facts):
-    figure, (axes, below) = figures.panels("Average exit, by the hops of a token", "Labels right, by the layers used")
-    colors = (figures.BLUE, figures.GREEN, figures.RED, figures.YELLOW)
+    figure, (axes, below) = findings.panels("Average exit, by the hops of a token", "Labels right, by the layers used")
+    colors = (findings.BLUE, findings.GREEN, findings.RED, findings.YELLOW)
     names = [*(f"λ = {price:g}" for price in PRICES), f"λ = {PRICE:g}, σ = {WIDTHS[1]:g}"]
     for (key, rows), name, color in zip(facts["taught"].items(), names, colors, strict=True):
         by_hops = np.array([row["by hops"] for row in rows])
-        figures.line(axes, range(HOPS + 1), by_hops, name, color, marker="o", ls="--" if "sigma" in key else "-")
+        findings.line(axes, range(HOPS + 1), by_hops, name, color, marker="o", ls="--" if "sigma" in key else "-")
         exits, right = ([row[part] for row in rows] for part in ("exit", "right"))
         below.plot(exits, 100 * np.array(right), "o", color=color, alpha=0.8, label=name)
     axes.set_xticks(range(HOPS + 1), [*map(str, range(HOPS)), f"{HOPS} or more"])
@@ -159,7 +159,7 @@ def draw(facts):
     axes.set_yticks(range(1, LAYERS + 1))
     axes.legend(loc="upper left", ncols=2, columnspacing=0.8)
     fixed = np.array(facts["fixed"])
-    figures.line(below, range(1, LAYERS + 1), 100 * fixed, "all tokens at one depth", figures.GREY, marker="s")
+    findings.line(below, range(1, LAYERS + 1), 100 * fixed, "all tokens at one depth", findings.GREY, marker="s")
     below.set(xlabel="average exit", ylabel="%", ylim=(0, 105))
     below.set_xticks(range(1, LAYERS + 1))
     below.legend(loc="lower right", handles=below.get_lines()[-1:])

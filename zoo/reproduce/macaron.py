@@ -2,7 +2,7 @@
 
 The splitting is asked of linear flows, x' = (F + G) x, whose exact solution is a matrix exponential; F stands for
 attention, G for the feed-forward layers. A network takes Euler steps, x + F x, where the formula has exact flows. The
-training is on chains of pointers (`zoo.reproduce.tasks.draw_pointers`): two blocks of 48 units, as many weights in
+training is on chains of pointers (`zoo.reproduce.trials.draw_pointers`): two blocks of 48 units, as many weights in
 both.
 """
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from zoo.depth import make_stack
 from zoo.models import Tagger
-from zoo.reproduce import figures, tasks
-from zoo.reproduce.claims import claim, is_above, plus_minus, slope
-from zoo.reproduce.training import Trainer, adam, keep
+from zoo.reproduce import findings, trials
+from zoo.reproduce.findings import claim, is_above, plus_minus, slope
+from zoo.reproduce.trials import Trainer, adam, keep
 
 FULL = {"updates": 400, "seeds": 5, "theory_seeds": 5}
 QUICK = {"updates": 3, "seeds": 2, "theory_seeds": 2}
@@ -25,7 +25,7 @@ WIRINGS = {"pre-LN": "pre_norm", "Macaron": "macaron"}
 
 def make_tagger(wiring):
     stack = make_stack(2, UNITS, 4, HIDDEN, wiring, dropout=0.0)  # which halves it for Macaron
-    return Tagger(tasks.FIRST + LETTERS + REACH, LETTERS, stack, dropout=0.0)
+    return Tagger(trials.FIRST + LETTERS + REACH, LETTERS, stack, dropout=0.0)
 
 
 def matrix_exponential(matrix):
@@ -64,20 +64,20 @@ def count_weights():
 def measure(log, updates, seeds, theory_seeds):
     facts = {"seeds": list(range(seeds)), "theory_seeds": list(range(theory_seeds)), "parameters": count_weights()}
     facts |= {"errors": [local_errors(seed) for seed in facts["theory_seeds"]], "trained": {}}
-    tokens, labels, _ = tasks.draw_pointers(np.random.default_rng(99), TESTS, TIME, LETTERS, REACH)
+    tokens, labels, _ = trials.draw_pointers(np.random.default_rng(99), TESTS, TIME, LETTERS, REACH)
     for name, wiring in WIRINGS.items():
         trainer = Trainer(partial(make_tagger, wiring), adam(2e-3, updates))
         facts["trained"][name] = trainer.model.count_params()
         for losses in trainer.train_each(facts["seeds"], make_batch, updates):
-            loss, right = losses[-20:].mean(), trainer.right(tasks.make_tag_batch(tokens, labels)).mean()
+            loss, right = losses[-20:].mean(), trainer.right(trials.make_tag_batch(tokens, labels)).mean()
             keep(facts, name, loss=round(float(loss), 4), right=round(float(right), 4), weights=trainer.hash())
         log(f"{name}: right {facts['right'][name]}")
     return facts
 
 
 def make_batch(seed, step):
-    tokens, labels, _ = tasks.draw_pointers(np.random.default_rng([seed, step]), BATCH, TIME, LETTERS, REACH)
-    return tasks.make_tag_batch(tokens, labels)
+    tokens, labels, _ = trials.draw_pointers(np.random.default_rng([seed, step]), BATCH, TIME, LETTERS, REACH)
+    return trials.make_tag_batch(tokens, labels)
 
 
 def claims(facts):
@@ -123,23 +123,23 @@ def claims(facts):
 
 
 def draw(facts):
-    figure, (axes, below) = figures.panels("Local error of one step, of linear flows", "Labels right, every seed")
+    figure, (axes, below) = findings.panels("Local error of one step, of linear flows", "Labels right, every seed")
     looks = {
-        "Lie, exact": (figures.GREY, "o-"),
-        "Strang, exact": (figures.BLUE, "o-"),
-        "Lie, Euler": (figures.GREY, "s--"),
-        "Strang, Euler": (figures.RED, "s--"),
+        "Lie, exact": (findings.GREY, "o-"),
+        "Strang, exact": (findings.BLUE, "o-"),
+        "Lie, Euler": (findings.GREY, "s--"),
+        "Strang, Euler": (findings.RED, "s--"),
     }
     for name, (color, style) in looks.items():
         rows = np.array([row[name] for row in facts["errors"]])
-        figures.line(axes, STEPS, rows, name, color, log=True, marker=style[0], ls=style[1:])
+        findings.line(axes, STEPS, rows, name, color, log=True, marker=style[0], ls=style[1:])
     axes.set(xscale="log", yscale="log", xlabel="length of the step", ylabel="error")
     axes.set_xticks(STEPS, [f"{h:g}" for h in STEPS])
     axes.minorticks_off()
     axes.legend(loc="upper left", ncols=2, columnspacing=0.8)
     axes.set_ylim(None, 30 * axes.get_ylim()[1])
-    for place, (name, color) in enumerate(zip(WIRINGS, (figures.GREY, figures.BLUE), strict=True)):
-        figures.points(below, place, 100 * np.array(facts["right"][name]), color)
+    for place, (name, color) in enumerate(zip(WIRINGS, (findings.GREY, findings.BLUE), strict=True)):
+        findings.points(below, place, 100 * np.array(facts["right"][name]), color)
     below.set_xticks(range(len(WIRINGS)), WIRINGS)
     below.set(ylabel="%", ylim=(0, 105), xlim=(-0.5, len(WIRINGS) - 0.5))
     return figure

@@ -13,9 +13,9 @@ from keras import layers, ops
 
 from zoo.feedforward import FeedForward, ProductKeyMemory
 from zoo.feedforward.product_key import memory_usage
-from zoo.reproduce import figures
-from zoo.reproduce.claims import claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer, keep
+from zoo.reproduce import findings
+from zoo.reproduce.findings import claim, is_above, plus_minus
+from zoo.reproduce.trials import Trainer, keep
 from zoo.training import RowAdam
 
 FULL = {"pairs": 4000, "updates": 400, "seeds": 3, "num_keys": 128}
@@ -137,19 +137,19 @@ def claims(facts):
 
 
 def draw(facts):
-    figure, (axes, below) = figures.panels(
+    figure, (axes, below) = findings.panels(
         f"Known by heart, of {facts['pairs']:,} pairs", "How much each value is used"
     )
-    looks = zip(facts["known"].items(), (figures.BLUE, figures.GREEN, figures.GREY), strict=True)
+    looks = zip(facts["known"].items(), (findings.BLUE, findings.GREEN, findings.GREY), strict=True)
     for place, ((_, values), color) in enumerate(looks):
-        figures.points(axes, place, 100 * np.array(values), color)
+        findings.points(axes, place, 100 * np.array(values), color)
     axes.set_xticks(range(3), [name.replace(", ", ",\n") for name in facts["known"]])
     axes.set(ylabel="%, one point a seed", ylim=(0, 105), xlim=(-0.5, 2.5))
-    for (name, rows), color in zip(facts["sorted"].items(), (figures.BLUE, figures.GREEN), strict=True):
+    for (name, rows), color in zip(facts["sorted"].items(), (findings.BLUE, findings.GREEN), strict=True):
         x = np.linspace(0, 100, len(rows[0]))
         style = "--" if "norm" in name else "-"
-        figures.line(below, x, np.maximum(rows, 1e-4), name, color, log=True, ls=style)
-    below.axhline(1, color=figures.GREY, lw=0.8, ls=":")
+        findings.line(below, x, np.maximum(rows, 1e-4), name, color, log=True, ls=style)
+    below.axhline(1, color=findings.GREY, lw=0.8, ls=":")
     below.set(yscale="log", ylim=(1e-4, 100), xlabel="% of the values, most used first", ylabel="share / equal share")
     below.legend(loc="lower left")
     return figure

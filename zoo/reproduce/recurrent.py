@@ -12,9 +12,9 @@ import numpy as np
 from keras import layers
 
 from zoo.recurrent.cells import make_layer
-from zoo.reproduce import figures
-from zoo.reproduce.claims import bin_means, claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer, adam, keep
+from zoo.reproduce import findings
+from zoo.reproduce.findings import bin_means, claim, is_above, plus_minus
+from zoo.reproduce.trials import Trainer, adam, keep
 
 FULL = {"updates": 2500, "lag": 20, "seeds": 3}
 QUICK = {"updates": 4, "lag": 3, "seeds": 2}
@@ -98,8 +98,8 @@ def claims(facts):
 
 
 def draw(facts):
-    figure, (axes,) = figures.panels(f"Recalling a symbol {facts['lag']} symbols later")
-    looks = ((figures.GREY, "-"), (figures.GREY, "--"), (figures.BLUE, "-"), (figures.RED, "-"))
+    figure, (axes,) = findings.panels(f"Recalling a symbol {facts['lag']} symbols later")
+    looks = ((findings.GREY, "-"), (findings.GREY, "--"), (findings.BLUE, "-"), (findings.RED, "-"))
     for (name, rows), (color, style) in zip(facts["curves"].items(), looks, strict=True):
         x = facts["updates"] / len(rows[0]) * (np.arange(len(rows[0])) + 0.5)
         for index, row in enumerate(rows):

@@ -18,9 +18,9 @@ from zoo.depth import ReversibleStack
 from zoo.depth.reversible import half_step
 from zoo.feedforward import FeedForward
 from zoo.models import LanguageModel
-from zoo.reproduce import figures
-from zoo.reproduce.claims import claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer, adam, gradients, keep, to_arrays
+from zoo.reproduce import findings
+from zoo.reproduce.findings import claim, is_above, plus_minus
+from zoo.reproduce.trials import Trainer, adam, gradients, keep, to_arrays
 
 FULL = {"updates": 1500, "seeds": 3, "longest": 9, "depth": 24, "draws": 4}
 QUICK = {"updates": 2, "seeds": 2, "longest": 3, "depth": 3, "draws": 2}
@@ -207,12 +207,14 @@ def claims(facts):
 
 
 def draw(facts):
-    figure, (axes, below) = figures.panels(
+    figure, (axes, below) = findings.panels(
         "A near neighbour is met (cosine 0.9)", "Symbols right, trained with full attention"
     )
-    figures.line(axes, ROUNDS, 100 * np.array(facts["meetings"]), "", figures.BLUE, marker="o")
+    findings.line(axes, ROUNDS, 100 * np.array(facts["meetings"]), "", findings.BLUE, marker="o")
     axes.set(ylabel="%", ylim=(0, 105), xscale="log", xlabel="rounds of hashing; bands are 95 % intervals")
-    for index, (row, color) in enumerate(zip(facts["right"], (figures.BLUE, figures.RED, figures.GREEN), strict=False)):
+    for index, (row, color) in enumerate(
+        zip(facts["right"], (findings.BLUE, findings.RED, findings.GREEN), strict=False)
+    ):
         label = f"seed {facts['seeds'][index]}"
         below.plot(ROUNDS, 100 * np.array(row), "o-", color=color, alpha=0.8, label=label, clip_on=False)
     below.set(ylabel="%", ylim=(0, 105), xscale="log", xlabel="rounds of hashing in evaluation")

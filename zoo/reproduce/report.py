@@ -17,7 +17,7 @@ from zoo.core import processor as processors
 from zoo.core.later import installed_version, later
 from zoo.core.storage import json_text, write_bytes, write_text
 
-figures = later("zoo.reproduce.figures")
+findings = later("zoo.reproduce.findings")
 keras = later("keras")
 
 SYSTEMS = {  # name -> title, other names; the module of this package has the name, too
@@ -119,7 +119,7 @@ def draw(system, folder):
 def png(system, folder):
     """The bytes of the figure of the results that are in a folder."""
     report = read(system, folder)
-    return figures.png(lambda: load_module(system).draw(report["found"]), digest(system, folder))
+    return findings.png(lambda: load_module(system).draw(report["found"]), digest(system, folder))
 
 
 def result_path(folder, system):

@@ -12,9 +12,9 @@ import numpy as np
 from keras import ops
 
 from zoo.depth import make_star_stack
-from zoo.reproduce import figures
-from zoo.reproduce.claims import bin_means, claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer, keep
+from zoo.reproduce import findings
+from zoo.reproduce.findings import bin_means, claim, is_above, plus_minus
+from zoo.reproduce.trials import Trainer, keep
 
 FULL = {"updates": 600, "seeds": 3, "n": 20, "k": 4}
 QUICK = {"updates": 3, "seeds": 2, "n": 8, "k": 2}
@@ -132,12 +132,12 @@ def claims(facts):
 
 
 def draw(facts):
-    figure, (axes,) = figures.panels(f"Sum of {facts['k']} of {facts['n']} rows")
-    for (name, rows), color in zip(facts["curves"].items(), (figures.BLUE, figures.GREEN, figures.RED), strict=True):
+    figure, (axes,) = findings.panels(f"Sum of {facts['k']} of {facts['n']} rows")
+    for (name, rows), color in zip(facts["curves"].items(), (findings.BLUE, findings.GREEN, findings.RED), strict=True):
         x = facts["updates"] / len(rows[0]) * (np.arange(len(rows[0])) + 0.5)
-        figures.line(axes, x, np.array(rows), name, color, log=True)
-    axes.axhline(facts["k"] / 12, color=figures.GREY, lw=0.8, ls=":")
-    axes.text(facts["updates"], facts["k"] / 12 * 1.08, f"guessing {facts['k']}/2", ha="right", color=figures.GREY)
+        findings.line(axes, x, np.array(rows), name, color, log=True)
+    axes.axhline(facts["k"] / 12, color=findings.GREY, lw=0.8, ls=":")
+    axes.text(facts["updates"], facts["k"] / 12 * 1.08, f"guessing {facts['k']}/2", ha="right", color=findings.GREY)
     axes.set(yscale="log", xlabel="updates; bands are 95 % intervals", ylabel="squared error", xlim=(0, None))
     axes.legend(loc="lower left")
     return figure

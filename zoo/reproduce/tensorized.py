@@ -14,9 +14,9 @@ from zoo.blocks import PreNorm
 from zoo.depth import Stack
 from zoo.feedforward import FeedForward
 from zoo.models import LanguageModel
-from zoo.reproduce import figures
-from zoo.reproduce.claims import bin_means, claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer, adam, keep
+from zoo.reproduce import findings
+from zoo.reproduce.findings import bin_means, claim, is_above, plus_minus
+from zoo.reproduce.trials import Trainer, adam, keep
 
 FULL = {"updates": 400, "seeds": 3}
 QUICK = {"updates": 3, "seeds": 2}
@@ -168,11 +168,11 @@ def claims(facts):
 
 
 def draw(facts):
-    figure, (axes,) = figures.panels("Loss of a language model, by its attention")
-    colors = (figures.BLUE, figures.RED, figures.GREY)
+    figure, (axes,) = findings.panels("Loss of a language model, by its attention")
+    colors = (findings.BLUE, findings.RED, findings.GREY)
     for (name, rows), color, style in zip(facts["curves"].items(), colors, ("-", "--", "-"), strict=True):
         x = facts["updates"] / len(rows[0]) * (np.arange(len(rows[0])) + 0.5)
-        figures.line(axes, x, np.array(rows), name, color, ls=style)
+        findings.line(axes, x, np.array(rows), name, color, ls=style)
     axes.set(xlabel="updates; bands are 95 % intervals", ylabel="nats per symbol", ylim=(0, None), xlim=(0, None))
     axes.legend(loc="lower left")
     return figure

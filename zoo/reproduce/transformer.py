@@ -13,9 +13,9 @@ from keras import ops
 
 from zoo.depth import make_stack
 from zoo.models import LanguageModel, Tagger
-from zoo.reproduce import figures, tasks
-from zoo.reproduce.claims import bin_means, claim, plus_minus, slope
-from zoo.reproduce.training import Trainer, gradients
+from zoo.reproduce import findings, trials
+from zoo.reproduce.findings import bin_means, claim, plus_minus, slope
+from zoo.reproduce.trials import Trainer, gradients
 from zoo.training import ConstantRate
 
 FULL = {"depths": (2, 4, 8, 16), "theory_seeds": 4, "updates": 250, "seeds": 5, "layers": 6}
@@ -31,13 +31,13 @@ SETTINGS = {  # name: block, whether the rate warms up, for as many updates agai
 
 def make_batch(_, step):
     """The same for all seeds."""
-    ids = np.random.default_rng(step).integers(tasks.FIRST, tasks.FIRST + SYMBOLS, (BATCH, TIME)).astype("int32")
-    return tasks.make_tag_batch(ids, ids[:, ::-1].copy())
+    ids = np.random.default_rng(step).integers(trials.FIRST, trials.FIRST + SYMBOLS, (BATCH, TIME)).astype("int32")
+    return trials.make_tag_batch(ids, ids[:, ::-1].copy())
 
 
 def make_tagger(block, layers):
     stack = make_stack(layers, units=UNITS, num_heads=4, hidden_units=4 * UNITS, block=block, dropout=0.0)
-    return Tagger(tasks.FIRST + SYMBOLS, tasks.FIRST + SYMBOLS, stack, dropout=0.0)
+    return Tagger(trials.FIRST + SYMBOLS, trials.FIRST + SYMBOLS, stack, dropout=0.0)
 
 
 def train_curves(block, warmup, updates, layers, seeds):
@@ -174,13 +174,13 @@ def claims(facts):
 
 
 def draw(facts):
-    figure, (above, below) = figures.panels(
+    figure, (above, below) = findings.panels(
         "Gradient of the last layer, before training", f"Loss with {facts['layers']} blocks, every seed"
     )
     for (block, rows), color, name in zip(
-        facts["gradients"].items(), (figures.BLUE, figures.RED), ("pre-LN", "post-LN"), strict=True
+        facts["gradients"].items(), (findings.BLUE, findings.RED), ("pre-LN", "post-LN"), strict=True
     ):
-        figures.line(above, facts["depths"], rows, name, color, log=True, marker="o")
+        findings.line(above, facts["depths"], rows, name, color, log=True, marker="o")
         mean = np.exp(np.log(rows).mean(0))
         power = -0.5 if block == "pre_norm" else 0.0
         x = np.array(facts["depths"], float)
@@ -190,11 +190,11 @@ def draw(facts):
     above.set_yticks([0.2, 0.4, 0.8, 1.6], ["0.2", "0.4", "0.8", "1.6"])
     above.minorticks_off()
     above.legend(loc="lower left")
-    for (name, rows), color in zip(facts["curves"].items(), (figures.BLUE, figures.RED, figures.GREEN), strict=True):
+    for (name, rows), color in zip(facts["curves"].items(), (findings.BLUE, findings.RED, findings.GREEN), strict=True):
         for index, row in enumerate(rows):
             below.plot(10 * np.arange(len(row)) + 5, row, color=color, lw=1, label=None if index else name)
-    below.axhline(np.log(SYMBOLS), color=figures.GREY, lw=0.8, ls=":")
-    below.text(2 * facts["updates"], np.log(SYMBOLS) + 0.05, "chance", color=figures.GREY, ha="right")
+    below.axhline(np.log(SYMBOLS), color=findings.GREY, lw=0.8, ls=":")
+    below.text(2 * facts["updates"], np.log(SYMBOLS) + 0.05, "chance", color=findings.GREY, ha="right")
     below.set(xlabel="updates", ylabel="nats per symbol", ylim=(0, 4.2), xlim=(0, None))
     below.legend(loc="upper right")
     return figure

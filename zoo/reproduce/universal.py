@@ -3,7 +3,7 @@
 Copying: texts of 1 to 8 of 10 symbols in training, 8 and 16 in the test; 48 units, three steps of one block or three
 blocks (the LSTM, of 48 units, has no attention). In training both Transformers begin each row at a random place up to
 16, so that no place of the test is new. A symbol counts as right if it is the most probable one after the right ones
-before it. Pointers (`zoo.reproduce.tasks.draw_pointers`): a tagger that applies its block up to 6 times, by Graves'
+before it. Pointers (`zoo.reproduce.trials.draw_pointers`): a tagger that applies its block up to 6 times, by Graves'
 rule.
 """
 
@@ -17,15 +17,15 @@ from zoo.depth import Halting, make_stack, make_universal_stack
 from zoo.depth.halting import advance, begin
 from zoo.embeddings import SinusoidalPositions
 from zoo.models import Seq2Seq, Tagger, Transformer
-from zoo.reproduce import figures, tasks
-from zoo.reproduce.claims import claim, is_above, plus_minus
-from zoo.reproduce.training import Trainer, adam, keep
+from zoo.reproduce import findings, trials
+from zoo.reproduce.findings import claim, is_above, plus_minus
+from zoo.reproduce.trials import Trainer, adam, keep
 
 FULL = {"updates": 2000, "ponder_updates": 1000, "seeds": 3, "units": 48}
 QUICK = {"updates": 2, "ponder_updates": 2, "seeds": 2, "units": 8}
 SYMBOLS, LONGEST, TESTS, COUNT, BATCH, HOPS = 10, 8, (8, 16), 300, 32, 4
 LETTERS, REACH, TIME = 8, 3, 12
-VOCABULARY, SIZES = tasks.FIRST + SYMBOLS, {"num_heads": 4, "dropout": 0.0}
+VOCABULARY, SIZES = trials.FIRST + SYMBOLS, {"num_heads": 4, "dropout": 0.0}
 
 
 class OffsetPositions(keras.layers.Layer):
@@ -70,8 +70,8 @@ MODELS = {"Universal": make_universal, "Transformer": make_transformer, "LSTM": 
 
 
 def make_copies(count, lengths, longest, *seed):
-    ids, lengths = tasks.draw_texts(np.random.default_rng(seed), count, lengths, longest, SYMBOLS)
-    return tasks.make_text_batch(ids, lengths, ids)
+    ids, lengths = trials.draw_texts(np.random.default_rng(seed), count, lengths, longest, SYMBOLS)
+    return trials.make_text_batch(ids, lengths, ids)
 
 
 def build(model):
@@ -110,11 +110,11 @@ def measure_copying(log, facts, updates, units):
 def measure_pondering(log, facts, updates, units):
     def tagger():
         stack = make_universal_stack(6, units, 4, 2 * units, Halting(ponder=0.02), dropout=0.0, seed=0)
-        return Tagger(tasks.FIRST + LETTERS + REACH, LETTERS, stack, dropout=0.0)
+        return Tagger(trials.FIRST + LETTERS + REACH, LETTERS, stack, dropout=0.0)
 
     def batch(*seed, count=2 * BATCH):
-        tokens, labels, hops = tasks.draw_pointers(np.random.default_rng(seed), count, TIME, LETTERS, REACH)
-        return tasks.make_tag_batch(tokens, labels), np.minimum(hops, HOPS)
+        tokens, labels, hops = trials.draw_pointers(np.random.default_rng(seed), count, TIME, LETTERS, REACH)
+        return trials.make_tag_batch(tokens, labels), np.minimum(hops, HOPS)
 
     trainer, (test, hops) = Trainer(tagger, adam(2e-3, updates)), batch(99, count=500)
     model = trainer.model
@@ -191,18 +191,18 @@ def claims(facts):
 
 
 def draw(facts):
-    figure, (axes, below) = figures.panels("Symbols copied, by the length of a text", "Steps that a token takes")
+    figure, (axes, below) = findings.panels("Symbols copied, by the length of a text", "Steps that a token takes")
     for (name, rows), color, place in zip(
-        facts["right"].items(), (figures.BLUE, figures.RED, figures.GREY), (-0.25, 0, 0.25), strict=True
+        facts["right"].items(), (findings.BLUE, findings.RED, findings.GREY), (-0.25, 0, 0.25), strict=True
     ):
         for at in range(len(facts["lengths"])):
-            figures.points(axes, at + place, 100 * np.array(rows)[:, at], color, None if at else name)
+            findings.points(axes, at + place, 100 * np.array(rows)[:, at], color, None if at else name)
     axes.set_xticks(range(2), [f"{facts['lengths'][0]} (trained)", f"{facts['lengths'][1]} (never seen)"])
     axes.set(ylabel="%, one point a seed", ylim=(0, 125), xlim=(-0.5, 1.5))
     axes.set_yticks(range(0, 101, 20))
     axes.legend(loc="upper left", ncols=3, handletextpad=0.1, columnspacing=0.8)
     hops = np.arange(HOPS + 1)
-    figures.line(below, hops, np.array(facts["steps"]), "steps", figures.BLUE, marker="o")
+    findings.line(below, hops, np.array(facts["steps"]), "steps", findings.BLUE, marker="o")
     below.set_xticks(hops, [*map(str, hops[:-1]), f"{HOPS} or more"])
     below.set(xlabel="hops to the letter; the band is a 95 % interval", ylabel="steps of 6", ylim=(0, 6.2))
     return figure
