@@ -4,7 +4,7 @@ import pytest
 
 from zoo import recipes
 from zoo.data.formats import Examples
-from zoo.tasks.parts.in_memory import make_examples
+from zoo.tasks.parts.files import make_examples
 
 OWN = {"name": "own", "task": "classify", "data": {"corpus": "files"}}
 LABELLED = [(f"text {number}", number % 2) for number in range(40)]

@@ -14,7 +14,7 @@ from zoo.recipes.folder import check_run, resume_from
 from zoo.recipes.recipe import check_data, last_split
 from zoo.runs import start
 from zoo.settings.training import Search
-from zoo.tasks.parts.in_memory import make_examples
+from zoo.tasks.parts.files import make_examples
 from zoo.tasks.parts.task import Run
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from zoo.data import TaggedBatches
 from zoo.scores.confidence import softmax
-from zoo.scores.entities import choose_rules, tagging
+from zoo.scores.labels import choose_rules, tagging
 from zoo.scores.transitions import likeliest_tags, transitions
 from zoo.settings.data import Files, Tagged
 from zoo.settings.slots import TAGS
