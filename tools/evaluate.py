@@ -18,7 +18,7 @@ from zoo.data.formats.unknown import say_unknown
 from zoo.hub import is_path, resolve
 from zoo.recipes import evaluations, files, folder
 from zoo.recipes.folder import MANIFEST
-from zoo.scores.entities import describe_rules
+from zoo.scores.labels import describe_rules
 from zoo.scores.plots import format_interval, format_score, names_with_interval, score_name
 from zoo.settings.training import Search
 from zoo.tasks.parts import corpora

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from serving.kinds.base import Column, Kind, Output, Remarks
 from serving.lazy import later
 
-entities_of = later("zoo.scores.entities")
+entities_of = later("zoo.scores.labels")
 tags_of = later("zoo.scores.transitions")
 
 RULES = "spaces", "punctuation", "treebank"  # by which a text is cut into words, see `zoo.text.words`

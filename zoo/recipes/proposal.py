@@ -14,7 +14,7 @@ from zoo.recipes.card import describe, find_untaught, mend_labels
 from zoo.recipes.files import combine_settings, merge_overrides
 from zoo.recipes.recipe import TEXTS, allowed_tables, make
 from zoo.recipes.toml import comment, line, toml
-from zoo.scores.entities import choose_rules, describe_rules
+from zoo.scores.labels import choose_rules, describe_rules
 from zoo.settings import table
 from zoo.settings.kinds import choices
 from zoo.tasks import TASKS

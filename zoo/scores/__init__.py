@@ -19,8 +19,7 @@ from zoo.scores.confidence import (
     reliability,
     with_threshold,
 )
-from zoo.scores.entities import find_entities, tagging, tagging_scores
-from zoo.scores.labels import classification, classification_scores, confusion
+from zoo.scores.labels import classification, classification_scores, confusion, find_entities, tagging, tagging_scores
 from zoo.scores.language import language_model, language_model_scores
 from zoo.scores.similarity import (
     cosines,

@@ -6,8 +6,7 @@ import numpy as np
 
 from zoo.scores.bootstrap import RESAMPLES, check_pairs, influence_on_difference, paired_bootstrap, paired_bootstraps
 from zoo.scores.confidence import out_of_scope_scores
-from zoo.scores.entities import tagging_scores
-from zoo.scores.labels import classification_scores
+from zoo.scores.labels import classification_scores, tagging_scores
 from zoo.scores.language import language_model_scores
 from zoo.scores.similarity import partner_scores, rating_scores, similarity_scores
 from zoo.scores.texts import transduction_scores, translation_scores

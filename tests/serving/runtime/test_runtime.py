@@ -9,7 +9,7 @@ from tests.house_rules import ROOT
 from tests.serving import fake_artefact
 from tests.shared import python
 from tools import cli
-from zoo.scores.entities import find_entities
+from zoo.scores.labels import find_entities
 
 TEXTS = ["abc", "", "a1 b22 c333", "   ", "h", "äß 日本", "0123456789" * 7]
 
