@@ -10,8 +10,8 @@ import tensorflow_text
 from zoo.text.base import UNKNOWN
 from zoo.text.byte_pairs import ENDINGS
 from zoo.text.characters import SPACES
-from zoo.text.kinds import load_tokenizer
 from zoo.text.special import PAD, UNK
+from zoo.text.tokenizer_files import load_tokenizer
 from zoo.text.words import WHITE_SPACE, steps
 
 SPACE, LETTER, NUMBER, OTHER = range(4)  # what a character is

@@ -27,7 +27,7 @@ from zoo.recipes import load
 from zoo.recipes.files import read_stored
 from zoo.recipes.folder import tokenizer_names
 from zoo.tasks.parts.task import one_line
-from zoo.text.kinds import load_tokenizer
+from zoo.text.tokenizer_files import load_tokenizer
 from zoo.training.steps import model_inputs
 
 FROZEN = ROOT / "hub" / "dates" / "2"

@@ -1,16 +1,22 @@
-"""WordPiece and byte-level BPE from the files that Hugging Face's libraries write beside a network.
+"""Tokenizers from files: our own, whose content decides the kind, and those that Hugging Face's libraries write.
 
-`tokenizer.json` is read where it is there; else `vocab.txt`, or `vocab.json` and `merges.txt`, with
-`tokenizer_config.json`. Settings that these tokenizers do not support are refused by name.
+The latter are WordPiece and byte-level BPE: `tokenizer.json` is read where it is there; else `vocab.txt`, or
+`vocab.json` and `merges.txt`, with `tokenizer_config.json`. Settings that they do not support are refused by name.
 """
 
+import os
+import re
 from pathlib import Path
 
 from zoo.core.documents import parse
+from zoo.text.base import BaseTokenizer, read_tokenizer
 from zoo.text.byte_pairs import BytePairs
+from zoo.text.json_tokenizer import read_settings
 from zoo.text.special import BOS, EOS, Around
+from zoo.text.tokenizer import Tokenizer
 from zoo.text.wordpiece import WordPiece
 
+KINDS = {kind.kind: kind for kind in (WordPiece, BytePairs)}
 NAMES = ("pad", "unk", "bos", "eos")  # the order of our ids
 BERT = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
 GPT2 = dict.fromkeys(("unk_token", "bos_token", "eos_token"), "<|endoftext|>")
@@ -23,6 +29,27 @@ LETTERS = {"lowercase": "do_lower_case", "handle_chinese_chars": "tokenize_chine
 LETTERS["strip_accents"] = "strip_accents"
 GENERIC = {"PreTrainedTokenizerFast", "TokenizersBackend"}  # classes that read tokenizer.json alone
 ROBERTA = {"RobertaTokenizer", "BartTokenizer", "LongformerTokenizer", "LEDTokenizer"}  # <s> before and </s> behind
+
+
+def load_tokenizer(source: str | os.PathLike | bytes) -> BaseTokenizer:
+    """The tokenizer of a file, or of its content: a `Tokenizer`, `WordPiece` or `BytePairs`, whatever its name ends in.
+
+    Raises:
+        ValueError: there is no such file, or its content is no tokenizer.
+    """
+    return _from_bytes(source) if isinstance(source, bytes) else read_tokenizer(source, _from_bytes)
+
+
+def _from_bytes(content):
+    if not content.startswith(b"{"):  # which begins no SentencePiece model
+        return Tokenizer(content)
+    kind = read_settings(content)["tokenizer"]
+    if kind not in KINDS:
+        raise ValueError(f"This seqzoo knows no tokenizer of the kind {kind!r}; it knows {sorted(KINDS)}.")
+    try:
+        return KINDS[kind](content)
+    except (TypeError, LookupError, AttributeError, OverflowError, re.error) as error:
+        raise ValueError(f"The tokenizer is damaged: {error!r}. Copy or import it again.") from error
 
 
 def read_wordpiece(folder, locate=Path, network_class=None) -> tuple[WordPiece, list[int]]:
