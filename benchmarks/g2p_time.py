@@ -72,7 +72,7 @@ def ours(threads, data, language, folder, seed, target, units):
     """`seqzoo train g2p-best`, as a function, so that the clock is read at each validation."""
 
     def step():
-        from tools.lean import lean
+        from tools.startup import lean
 
         lean()
         import keras

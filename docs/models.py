@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 import marked  # noqa: E402
 from front import Point, draw_front  # noqa: E402
 
-from tools.list_models import LOW, main_score  # noqa: E402
+from tools.list import LOW, main_score  # noqa: E402
 from zoo.core.documents import Mismatch  # noqa: E402
 from zoo.core.storage import write_atomically, write_text  # noqa: E402
 from zoo.hub.index import choose, parse, run_files  # noqa: E402

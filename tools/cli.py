@@ -17,13 +17,11 @@ import sys
 from serving.lazy import later
 from serving.runtime.errors import ServingError
 
-from .allocation import free_memory, keep_memory
 from .calm import calm
 from .examples import ENVIRONMENT, epilog
-from .lean import lean
-from .programs import keep_programs
 from .screen import screen_output
 from .shared import apply_offline
+from .startup import free_memory, keep_memory, keep_programs, lean
 
 packages = later("zoo.core.later")
 

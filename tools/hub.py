@@ -13,7 +13,8 @@ from serving.hub import PARTS
 from serving.lazy import later
 from zoo.core.wording import quantity
 
-from . import list_models, shared
+from . import shared
+from .list import list_models
 from .screen import escape, log
 from .shared import positive
 
@@ -303,7 +304,7 @@ def _gallery(args):
 
 
 def _all_models():
-    return [f"{each['name']}@{each['version']}" for each in list_models.models()]
+    return [f"{each['name']}@{each['version']}" for each in list_models()]
 
 
 def _package_options(parser):

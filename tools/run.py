@@ -1,6 +1,7 @@
-"""`seqzoo run`: answers texts with an artefact, on ONNX Runtime alone."""
+"""`seqzoo run`: answers texts with an artefact, on ONNX Runtime alone; or with a model that a server has."""
 
 import itertools
+import os
 import re
 import sys
 from pathlib import Path
@@ -10,15 +11,21 @@ from serving.corpus.lines import OPENERS, Block, Page, check_kind, readable
 from serving.corpus.rows import Rows
 from serving.kinds import KINDS
 from serving.kinds.tag import RULES
+from serving.lazy import later
 from serving.runtime import Runtime, Sampling
 from serving.runtime.named import locate
 from zoo.core.wording import quantity
 
-from . import answers, attention_map, figures, run_corpus, run_server, shared
+from . import answers, figures, run_corpus, shared
+
+serving_client = later("serving.client")
 
 CHUNK = 256  # lines that are read before they are answered, unless they come from a terminal
 CHUNK_BYTES = 1 << 20  # a chunk also ends with the first line beyond this size
 DRAWN = ("temperature", "top_k", "top_p", "seed")
+KEY = "SEQZOO_SERVER_KEY"  # a variable of the environment, because anybody on the machine may read a command line
+# Options of what a server has decided already, or does not send.
+LOCAL = ("precision", "overlong", "threads", "no_verify", "plot_attention", "shortlist")
 _PAGES = re.compile(r"(?i)\.(md|markdown|html?)(\.gz|\.xz)?$")
 _RECORDS = re.compile(r"(?i)\.(csv|json|jsonl|ndjson)(\.gz|\.xz)?$")
 _TAKEN_OUT = "give a file of the texts alone, or write it as Parquet and name the column with --column"
@@ -92,7 +99,17 @@ def add_arguments(parser):
     )
     shared.add_offline(parser)
     run_corpus.add_arguments(parser)
-    run_server.add_arguments(parser)
+    server = parser.add_argument_group("a server")
+    server.add_argument(
+        "--server",
+        metavar="URL",
+        help="ask MODEL of a server: http://HOST:PORT or grpc://HOST:PORT of `seqzoo serve`, KServe or Triton; "
+        "tfs+http://HOST:PORT or tfs+grpc://HOST:PORT of TensorFlow Serving; a key it wants is taken from the "
+        f"environment, {KEY}",
+    )
+    server.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="for each request, all of its tries together (default: 60)"
+    )
     writing = parser.add_argument_group("models that write")
     writing.add_argument("--beam", type=int, metavar="K", help="beam width (default: the artefact's setting)")
     writing.add_argument("--n-best", type=int, metavar="N", help="show the N best outputs, or N samples")
@@ -137,8 +154,12 @@ def main(args):
         flag = "--server" if args.server else "--shard"
         raise ValueError(f"--sentences page is for a whole input that is answered here: leave out {flag}.")
     run_corpus.check(args)
-    run_server.check(args)
-    runtime = run_server.open_client(args) if args.server else _open_runtime(args)
+    if args.timeout is not None and not args.server:
+        raise ValueError("--timeout is about a server: give --server URL, too.")
+    flags = [shared.flag(name) for name in LOCAL if getattr(args, name)]
+    if args.server and flags:
+        raise ValueError(f"{flags[0]} is not for a server, which has opened the model already. Leave it out.")
+    runtime = _open_client(args) if args.server else _open_runtime(args)
     options |= _choose_sentences(args, runtime)
     if args.file and _RECORDS.search(args.file):
         print(f"seqzoo run: {args.file} is read as lines of text, not as records: {_TAKEN_OUT}", file=sys.stderr)
@@ -152,7 +173,7 @@ def main(args):
             "with --file, or lines on standard input."
         )
     if args.plot_attention:
-        attention_map.draw(attention, args.plot_attention)
+        figures.draw_attention(attention, args.plot_attention)
         print(f"attention map in {args.plot_attention}", file=sys.stderr)
     return 1 if refused else 0
 
@@ -166,6 +187,17 @@ def _open_runtime(args):
         overlong=args.overlong,
         shortlist=args.shortlist,
     )
+
+
+def _open_client(args):
+    """The `Client` of a model that a server has."""
+    settings = {} if args.timeout is None else {"timeout": args.timeout}
+    if key := os.environ.get(KEY, "").strip():
+        settings["headers"] = {"Authorization": f"Bearer {key}"}
+    client = serving_client.Client(args.server, args.directory, **settings)
+    if args.out:  # the answers of one file are those of one version
+        client.pin()
+    return client
 
 
 def _read_options(args):

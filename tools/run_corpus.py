@@ -15,7 +15,7 @@ from serving.kinds import KINDS
 from zoo.core.wording import quantity
 
 from . import answers
-from .progress import Progress
+from .answers import Progress
 
 MOST_REPORTED = 20  # texts that are reported, each with its reason
 NOT_WRITTEN = (".csv", ".xlsx", ".xls", ".ods", ".docx", ".pdf", ".zip", ".bz2", ".zst")

@@ -34,7 +34,7 @@ from zoo.recipes.recipe import plain
 from zoo.settings.data import Files
 
 from . import run_corpus
-from .progress import Progress
+from .answers import Progress
 
 FOLDER = "teacher"  # of a run
 SOURCES, ANSWERS, SUMMARY, EXPORTED = "sources.txt", "answers.jsonl", "summary.json", "artefact"

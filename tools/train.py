@@ -1,6 +1,11 @@
-"""`seqzoo train`: trains a recipe and writes a run directory; or several runs, with other seeds or other settings."""
+"""`seqzoo train`: trains a recipe and writes a run directory; or several runs, with other seeds or other settings.
 
+With `--plan` it says what a training would need on an accelerator that is not here.
+"""
+
+import os
 import shlex
+from importlib.util import find_spec
 from pathlib import Path
 
 from serving.lazy import later
@@ -12,11 +17,15 @@ from zoo.recipes import folder
 from zoo.recipes.checkpoint import is_checkpoint
 from zoo.runs import repeats
 
-from . import forecast, shared, teacher
-from .screen import aligned
+from . import shared, teacher
+from .screen import aligned, log
 from .shared import positive
 
+forecasting = later("zoo.runs.forecast")
 training = later("zoo.training")
+
+ACCELERATORS = ("h100", "a100", "l4", "tpu-v5e")  # of `zoo.runs.forecast`, which needs Keras; a test compares
+SMALL = 2e-3  # seconds of a step below which other things than its products decide
 
 
 def add_arguments(parser):
@@ -64,7 +73,7 @@ def add_arguments(parser):
     )
     parser.add_argument(
         "--plan",
-        choices=forecast.NAMES,
+        choices=ACCELERATORS,
         help="train nothing: tell the memory and time that the training would need on this accelerator",
     )
     parser.add_argument("--resume", action="store_true", help="continue the run (or the runs) from the last checkpoint")
@@ -76,7 +85,7 @@ def main(args):
     """Train, and print the run directory and the last validation, or a table of several runs."""
     recipe = recipes.load_for_training(args.recipe, args.set, args.imports, args.data)
     if args.plan:
-        return forecast.main(args, recipe)
+        return _plan(args, recipe)
     if args.teacher and (args.seeds or args.sweep or is_checkpoint(args.recipe)):
         raise ValueError(
             "--teacher makes the data of one training, which begins anew: leave --seeds, --sweep and checkpoints out. "
@@ -172,3 +181,72 @@ def describe_resuming(args, out, steps, place=""):
     command = ["seqzoo", "train", args.recipe, *(word for pair in options if pair[1] for word in pair)]
     command += ["--json"] if args.json else []
     return f"interrupted{place}; {saved}. Continue with: {shlex.join([*command, '--resume'])}"
+
+
+def _plan(args, recipe):
+    """Print what the training would need; nothing is trained, and nothing is written."""
+    options = {"--out": args.out, "--resume": args.resume, "--seeds": args.seeds, "--sweep": args.sweep}
+    options |= {"--devices": args.devices}
+    if names := [name for name, value in options.items() if value]:
+        raise ValueError(f"--plan trains nothing, so it takes no {' and no '.join(names)}.")
+    os.environ.setdefault("KERAS_BACKEND", "jax")
+    if find_spec("jax") is None:
+        raise ValueError("--plan needs JAX, which traces the step: pip install 'seqzoo[jax]'.")
+    forecast = forecasting.forecast(recipe, args.plan, args.data, log=log)
+    print(json_text(forecast) if args.json else describe_plan(forecast))
+    return 0
+
+
+def describe_plan(forecast):
+    """The forecast as lines of a table."""
+    memory, capacity = sum(forecast["memory"].values()), forecast["device_memory"]
+    parts = ", ".join(f"{name} {_bytes(size)}" for name, size in forecast["memory"].items())
+    fits = "it fits" if forecast["fits"] else "it does not fit: lower training.batch_size, or raise training.parts"
+    reached = f"if matrix products reach {forecast['utilisation']:.0%} of the peak"
+    if forecast["step_seconds"] < SMALL:
+        reached += "; so small a step takes longer to start than to compute, rather some milliseconds"
+    whole = forecast["trained"] == forecast["parameters"]
+    trained = "" if whole else f", of which {forecast['trained']:,} are trained"
+    rows = [
+        ("parameters", f"{forecast['parameters']:,}{trained}, computed in {forecast['precision']}"),
+        *((f"step of {_lengths(forecast, each)}", _cost(each)) for each in forecast["shapes"]),
+        ("memory", f"about {_bytes(memory)} of {_bytes(capacity)}, so {fits} ({parts})"),
+        ("one step", f"{_seconds(forecast['step_seconds'])}, {reached}"),
+        (f"{forecast['steps']:,} steps", f"{_seconds(forecast['training_seconds'])} of computing, without validations"),
+    ]
+    if forecast["assumed"]:
+        rows.append(("assumed", "; ".join(forecast["assumed"])))
+    recipe, device, source = (forecast[name] for name in ("recipe", "device", "source"))
+    title = f"{recipe} on one {device} ({source}). Its steps lower for it; none was run."
+    return "\n".join([title, *(f"  {line}" for line in aligned(rows))])
+
+
+def _lengths(forecast, shape):
+    return f"{forecast['batch_size']} x {' + '.join(map(str, shape['lengths']))} tokens"
+
+
+def _cost(shape):
+    share = "" if shape["share"] == 1 else f"{shape['share']:.0%} of the steps: "
+    part = shape["matrix"] / max(1, shape["operations"])
+    return f"{share}{_count(shape['operations'])} floating-point operations, {part:.0%} of them in matrix products"
+
+
+def _count(number):
+    for unit, size in (("tera", 1e12), ("giga", 1e9), ("mega", 1e6)):
+        if number >= size:
+            return f"{number / size:.3g} {unit}"
+    return f"{number:,}"
+
+
+def _bytes(size):
+    for unit, least in (("GiB", 2**30), ("MiB", 2**20)):
+        if size >= least:
+            return f"{size / least:.1f} {unit}"
+    return f"{size / 2**10:.0f} KiB"
+
+
+def _seconds(seconds):
+    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60), ("s", 1)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{1e3 * seconds:.3g} ms"

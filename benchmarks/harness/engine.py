@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.environments import interpreter
-from tools.allocation import LARGEST, VARIABLE
+from tools.startup import LARGEST, VARIABLE
 
 CHILD = Path(__file__).with_name("child.py")
 KEPT = {  # memory, as `seqzoo train` does; peers, too

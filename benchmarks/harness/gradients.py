@@ -45,7 +45,7 @@ def _first(outputs):
 
 def begin_training(threads):
     """What `seqzoo train` does before it imports Keras, and TensorFlow's threads, before it starts them."""
-    from tools.lean import lean
+    from tools.startup import lean
 
     lean()
     import keras

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tests.shared import python
-from tools import cli, forecast
+from tools import cli, train
 from zoo.recipes.mixes import most_layers
 from zoo.runs.forecast import ACCELERATORS, FixedLengthTokenizer
 from zoo.tasks import TASKS
@@ -41,19 +41,19 @@ def environment(monkeypatch):
 
 
 def test_a_forecast_is_told_in_lines():
-    said = forecast.describe(FOUND).split("\n")
+    said = train.describe_plan(FOUND).split("\n")
     assert said[0].startswith("mine on one NVIDIA L4 (a data sheet)") and len(said) == 8
     assert "64 x 24 + 12 tokens" in said[2] and "25% of the steps: 2.5 mega floating-point operations, 80%" in said[2]
     assert "3.2 tera" in said[3] and said[1].split() == ["parameters", "1,234,567,", "computed", "in", "float32"]
-    assert "1,234,567, of which 89 are trained, computed" in forecast.describe(FOUND | {"trained": 89})
+    assert "1,234,567, of which 89 are trained, computed" in train.describe_plan(FOUND | {"trained": 89})
     assert "about 30.0 GiB of 24.0 GiB, so it does not fit: lower training.batch_size" in said[4]
     assert "150 ms, if matrix products reach 40% of the peak" in said[5] and "milliseconds" not in said[5]
     assert "100,000 steps" in said[6] and "4.2 hours" in said[6]
-    assert "milliseconds" in forecast.describe(FOUND | {"step_seconds": 1e-4})
+    assert "milliseconds" in train.describe_plan(FOUND | {"step_seconds": 1e-4})
 
 
 def test_the_command_knows_every_accelerator():
-    assert forecast.NAMES == tuple(ACCELERATORS)
+    assert train.ACCELERATORS == tuple(ACCELERATORS)
     for each in ACCELERATORS.values():
         assert each.peak.keys() == {"float32", "bfloat16", "float16"} and each.source
 

@@ -9,12 +9,12 @@ import sys
 import pytest
 
 from tests.house_rules import ROOT
-from tools import allocation
+from tools import startup
 
 # 50 MB, three times in turn: page faults but for those of the first time.
 PROGRAM = """
 import resource, sys
-from tools.allocation import keep_memory
+from tools.startup import keep_memory
 if sys.argv[1:]:
     keep_memory()
 import numpy
@@ -28,7 +28,7 @@ print(sum(faults() for _ in range(3)))
 
 
 def faults(*arguments, **variables):
-    environment = {name: value for name, value in os.environ.items() if name != allocation.VARIABLE} | variables
+    environment = {name: value for name, value in os.environ.items() if name != startup.VARIABLE} | variables
     command = [sys.executable, "-c", PROGRAM, *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     return int(done.stdout)
@@ -38,7 +38,7 @@ def faults(*arguments, **variables):
 def test_an_array_that_was_freed_is_not_asked_of_the_kernel_again():
     usual = faults()
     assert faults("keep") < usual / 10
-    assert faults("keep", **{allocation.VARIABLE: ""}) > usual / 10  # somebody has chosen
+    assert faults("keep", **{startup.VARIABLE: ""}) > usual / 10  # somebody has chosen
 
 
 @pytest.mark.parametrize("error", [AttributeError, TypeError, OSError])
@@ -46,6 +46,6 @@ def test_another_c_library_is_left_as_it_is(monkeypatch, error):
     def without(name):
         raise error
 
-    monkeypatch.delenv(allocation.VARIABLE, raising=False)
+    monkeypatch.delenv(startup.VARIABLE, raising=False)
     monkeypatch.setattr(ctypes, "CDLL", without)
-    allocation.keep_memory()
+    startup.keep_memory()

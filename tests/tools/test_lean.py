@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tests.shared import python
-from tools.lean import LeaveOut
+from tools.startup import LeaveOut
 
 
 def imported(name, importer):
@@ -31,27 +31,27 @@ def test_only_keras_and_tensorflow_are_told_that_it_is_not_there(monkeypatch):
 
 ASKED = """
 import importlib.abc, os, sys
-from tools import lean
+from tools.startup import ASKING, OPTIONAL, IfImported, LeaveOut, _importer
 
 asked = set()
 
 class Record(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
-        asked.update((fullname, prefix) for prefix in lean.OPTIONAL.get(fullname, ()) if importer().startswith(prefix))
+        asked.update((fullname, prefix) for prefix in OPTIONAL.get(fullname, ()) if importer().startswith(prefix))
 
-__name__, importer = "importlib.of_this_test", lean._importer  # so that it is no importer itself
-sys.meta_path.insert(0, lean.LeaveOut())
+__name__, importer = "importlib.of_this_test", _importer  # so that it is no importer itself
+sys.meta_path.insert(0, LeaveOut())
 sys.meta_path.insert(0, Record())
 import keras
 if keras.backend.backend() == "tensorflow":
     import tensorflow
-    wanted = {(name, prefix) for name, prefixes in lean.OPTIONAL.items() for prefix in prefixes}
-    assert asked == wanted, f"nobody imports these any more, so lean.py need not leave them out: {wanted - asked}"
+    wanted = {(name, prefix) for name, prefixes in OPTIONAL.items() for prefix in prefixes}
+    assert asked == wanted, f"nobody imports these any more, so they need not be left out: {wanted - asked}"
 else:
-    for name in lean.ASKING:
-        assert isinstance(vars(sys.modules[name]).get("tf"), lean.IfImported), f"{name} no longer asks for TensorFlow"
+    for name in ASKING:
+        assert isinstance(vars(sys.modules[name]).get("tf"), IfImported), f"{name} no longer asks for TensorFlow"
     from keras.src.utils.module_utils import tensorflow as lazy
-    assert lazy.available, "Keras asks TensorFlow only if somebody has imported it, so lean.py need not"
+    assert lazy.available, "Keras asks TensorFlow only if somebody has imported it, so startup.py need not"
     assert "tensorflow" in sys.modules
 """
 
@@ -59,7 +59,7 @@ else:
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_what_is_left_out_is_still_asked_for(backend):
-    """Where this fails, Keras or TensorFlow is better than it was, and a line of tools/lean.py can go."""
+    """Where this fails, Keras or TensorFlow is better than it was, and a line of tools/startup.py can go."""
     python("-c", ASKED, KERAS_BACKEND=backend)
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.hub import tiny
-from tools import cli, list as tools_list, list_models
+from tools import cli, list as tools_list
 from tools.shared import size
 
 
@@ -110,7 +110,7 @@ def test_the_table(shown, capsys):
 )
 def test_scores_of_every_task_are_shown_and_the_one_that_flatters_least_leads(scores, main, said):
     """Of a model that rates it was said that nothing was measured."""
-    assert list_models.main_score({"scores": scores}) == main and tools_list._format_scores(scores) == said
+    assert tools_list.main_score({"scores": scores}) == main and tools_list._format_scores(scores) == said
 
 
 def test_one_model(shown, capsys):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import programs
+from tools import startup
 
 VARIABLES = ("TF_XLA_FLAGS", "JAX_COMPILATION_CACHE_DIR", "JAX_COMPILATION_CACHE_MAX_SIZE")
 SMALL = (
@@ -33,7 +33,7 @@ def kept(tmp_path, monkeypatch):
             monkeypatch.delenv(name, raising=False)
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-        programs.keep_programs()
+        startup.keep_programs()
         return {name: os.environ.get(name) for name in VARIABLES}
 
     return keep
@@ -61,9 +61,9 @@ def test_what_a_user_has_set_stays(kept):
 def test_without_a_place_nothing_is_kept(kept, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     assert not any(kept(SEQZOO_CACHE=str(tmp_path / "file")).values())
-    monkeypatch.setattr(programs, "LEAST", 2**60)
+    monkeypatch.setattr(startup, "LEAST", 2**60)
     assert not any(kept(SEQZOO_CACHE=str(tmp_path / "full")).values())
-    monkeypatch.setattr(programs, "LEAST", 0)
+    monkeypatch.setattr(startup, "LEAST", 0)
     found = kept(SEQZOO_CACHE=str(tmp_path / "with a space"))
     assert found["TF_XLA_FLAGS"] is None and found["JAX_COMPILATION_CACHE_DIR"]
 
@@ -72,10 +72,10 @@ def test_beyond_its_bound_the_folder_is_emptied(kept, tmp_path, monkeypatch):
     folder = Path(kept()["JAX_COMPILATION_CACHE_DIR"])
     (folder / "program").write_bytes(b"0" * 100)
     (folder.parent / "older").mkdir()
-    monkeypatch.setattr(programs, "MOST", 100)
+    monkeypatch.setattr(startup, "MOST", 100)
     kept()
     assert (folder / "program").exists()
-    monkeypatch.setattr(programs, "MOST", 99)
+    monkeypatch.setattr(startup, "MOST", 99)
     kept()
     assert folder.is_dir() and not list(folder.iterdir()) and not (folder.parent / "older").exists()
 

@@ -16,7 +16,7 @@ from tests.house_rules import ROOT
 from tests.serving import fake_artefact
 from tests.shared import python
 from tools import cli, run
-from tools.attention_map import draw
+from tools.figures import draw_attention
 
 
 @pytest.fixture(scope="module")
@@ -340,7 +340,7 @@ def test_plot_attention(artefact, capsys, tmp_path):
 
 def test_signs_without_a_font_are_boxes_and_dollars_no_formulas(capsys, tmp_path):
     attention = Attention(("$\\frac$", "\U000f0000"), ("x",), np.full((1, 2), 0.5, "float32"))
-    draw(attention, tmp_path / "map.svg")
+    draw_attention(attention, tmp_path / "map.svg")
     assert "no font on this machine" in capsys.readouterr().err
     assert (tmp_path / "map.svg").stat().st_size > 0
 

@@ -19,7 +19,7 @@ from serving.corpus import disk, lines
 from tests.house_rules import ROOT
 from tests.serving import fake_artefact
 from tools import cli
-from tools.progress import Progress
+from tools.answers import Progress
 
 KINDS = ("generate", "continue", "classify", "tag", "embed")
 TEXTS = b"abc\n\nb 2 c\r\n\xff\n0123456789\n" * 9 + b"a" * 20000 + b"\ngh"
@@ -196,7 +196,7 @@ def test_compressed_lines_without_a_file_of_answers(artefacts, capsys, tmp_path)
 
 def test_a_line_that_says_how_far_it_is(monkeypatch, capsys):
     clock = iter([0.0, 0.0, 5.0, 5.0, 20.0, 20.0, 20.0])
-    monkeypatch.setattr("tools.progress.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("tools.answers.time.monotonic", lambda: next(clock))
     progress = Progress("line")
     for count, share in ((100, 0.1), (200, 0.2), (700, 0.7)):
         progress(count, share)
@@ -210,7 +210,7 @@ class Terminal(io.StringIO):
 
 
 def test_without_rich_a_terminal_has_lines(monkeypatch):
-    monkeypatch.setattr("tools.progress.EVERY", 0)
+    monkeypatch.setattr("tools.answers.EVERY", 0)
     for missing in (True, False):
         monkeypatch.setattr(sys, "stderr", Terminal())
         if missing:

@@ -17,7 +17,7 @@ from tests.serving.hub import echo
 from tests.shared import python
 from tests.tasks import runs
 from tools import cli
-from tools.list_models import describe
+from tools.list import describe
 from zoo.recipes import evaluations
 
 QUICK = tuple(part for part in PARTS if part != "parity")  # the parity of what is made by hand does not hold
