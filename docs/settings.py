@@ -17,8 +17,7 @@ from recipe_schema import places_of  # noqa: E402
 
 from zoo.recipes.recipe import TABLES, TEXTS  # noqa: E402
 from zoo.recipes.toml import literal  # noqa: E402
-from zoo.settings.kinds import describe_kind  # noqa: E402
-from zoo.settings.table import by_tag, default, fields, meaning, nested_table  # noqa: E402
+from zoo.settings.table import by_tag, default, describe_kind, fields, meaning, nested_table  # noqa: E402
 from zoo.tasks import TASKS  # noqa: E402
 
 HEAD = """# Settings

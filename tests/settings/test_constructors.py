@@ -13,8 +13,8 @@ from zoo.decoding import beam_search
 from zoo.depth.stack import BLOCKS
 from zoo.models import Seq2Seq
 from zoo.settings import declared, models, occupants, table, text, training as settings
-from zoo.settings.kinds import choices
 from zoo.settings.slots import SLOTS
+from zoo.settings.table import choices
 from zoo.tasks import TASKS
 from zoo.text import SubwordNoise, Tokenizer
 from zoo.training import ChunkedCrossEntropy, DepthAdaptiveLoss, SmoothedCrossEntropy, TrainingPlan, schedule

@@ -9,7 +9,7 @@ from tests.recipes.small import recipe
 from zoo import recipes
 from zoo.recipes.files import merge
 from zoo.recipes.recipe import TABLES, allowed_tables, plain
-from zoo.settings import data, kinds, table
+from zoo.settings import data, table
 from zoo.tasks import TASKS
 
 CHOICES = [(task, kind) for task in TASKS for kind in TASKS[task].models]
@@ -62,7 +62,7 @@ def test_every_setting_has_a_meaning_and_a_default_or_is_required(place, each, n
         assert name in REQUIRED
         return
     usual = table.default(each, name)
-    assert usual is None or table.nested_table(field.type) or kinds.convert(usual, field.type) == usual
+    assert usual is None or table.nested_table(field.type) or table.convert(usual, field.type) == usual
 
 
 @pytest.mark.parametrize(("place", "each"), EVERY, ids=show)
@@ -79,7 +79,7 @@ def test_rules_of_what_is_read_name_settings_that_are_there(place, each):
     for name, needs in each.only.items():
         for other, values in needs.items():
             assert name in known and other in known
-            possible = kinds.choices(known[other].type) or (True, False)
+            possible = table.choices(known[other].type) or (True, False)
             assert set(values) < set(possible), "some value of it reads the setting, and some does not"
 
 
@@ -99,14 +99,14 @@ OTHER = {
 
 def another(field, usual):
     """A value that is not the default, of the setting's kind."""
-    if choices := kinds.choices(field.type):
+    if choices := table.choices(field.type):
         return next(each for each in choices if each != usual)
     if field.name in OTHER:
         return OTHER[field.name]
     candidates = (True, False, 2, 3, 0.25, 5, 8, 0.5, "other", ["other"], [1], [[1]], {"text": "other"})
     for value in candidates:
         try:
-            found = kinds.convert(value, field.type)
+            found = table.convert(value, field.type)
         except ValueError:
             continue
         if found != usual and type(found) is type(value):
@@ -210,9 +210,9 @@ def test_an_encoding_that_reads_no_text_is_refused(name):
 
 def test_whole_numbers_have_at_most_32_bits():
     """Greater ones were tracebacks, inside the framework."""
-    assert kinds.convert(2**31 - 1, kinds.Count) == 2**31 - 1
-    for value, kind in ((2**31, kinds.Count), ([4, 2**40], list[int]), ({"text": 2**70}, dict[str, int])):
+    assert table.convert(2**31 - 1, table.Count) == 2**31 - 1
+    for value, kind in ((2**31, table.Count), ([4, 2**40], list[int]), ({"text": 2**70}, dict[str, int])):
         with pytest.raises(ValueError, match="and at most 2147483647; received .*[0-9]{10}"):
-            kinds.convert(value, kind)
+            table.convert(value, kind)
     with pytest.raises(ValueError, match="training.seed must be a whole number of at least 0, and at most"):
         recipe("reformer", f"training.seed={2**32}")

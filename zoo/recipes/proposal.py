@@ -16,7 +16,7 @@ from zoo.recipes.recipe import TEXTS, allowed_tables, make
 from zoo.recipes.toml import comment, line, toml
 from zoo.scores.labels import choose_rules, describe_rules
 from zoo.settings import table
-from zoo.settings.kinds import choices
+from zoo.settings.table import choices
 from zoo.tasks import TASKS
 from zoo.tasks.parts import corpora
 from zoo.tasks.parts.vocabularies import decompose

@@ -5,8 +5,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from zoo.settings.declared import one_of
-from zoo.settings.kinds import BelowOne, Count, Doc, NotNegative, Positive
-from zoo.settings.table import Table
+from zoo.settings.table import BelowOne, Count, Doc, NotNegative, Positive, Table
 
 OMIT = "omit"  # instead of an encoding: the file is left out
 Number = Annotated[int, Meta(ge=1, le=20)]

@@ -3,8 +3,8 @@
 from typing import Annotated, Literal
 
 from zoo.core.protocols import output_units
-from zoo.settings.kinds import BelowOne, Count, Doc, NotNegative, Positive
 from zoo.settings.slots import layer
+from zoo.settings.table import BelowOne, Count, Doc, NotNegative, Positive
 
 
 @layer("positions", "sinusoidal")

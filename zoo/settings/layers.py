@@ -6,9 +6,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from zoo.settings.declared import one_of
-from zoo.settings.kinds import Between, Count, Doc, Even, NotNegative, Positive, at_least
 from zoo.settings.slots import layer
-from zoo.settings.table import Table
+from zoo.settings.table import Between, Count, Doc, Even, NotNegative, Positive, Table, at_least
 
 
 @layer("attention", "additive", "attention.additive.AdditiveAttention")

@@ -3,8 +3,7 @@
 from typing import Annotated, Literal
 
 from zoo.settings.declared import one_of
-from zoo.settings.kinds import BelowOne, Count, Doc, Positive
-from zoo.settings.table import Table
+from zoo.settings.table import BelowOne, Count, Doc, Positive, Table
 
 Cell = Annotated[one_of("recurrent.cells.CELLS"), Doc("recurrent cell")]
 Reads = Annotated[

@@ -7,8 +7,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from zoo.settings import declared
-from zoo.settings.kinds import BelowOne, Doc, Positive
-from zoo.settings.table import Table, meaning
+from zoo.settings.table import BelowOne, Doc, Positive, Table, meaning
 
 # The constructor's arguments that a recipe, or the layer around, fills by itself; all others are settings of its own.
 SHARED = "units num_heads dropout seed hidden_units activation context num_layers".split()

@@ -3,8 +3,7 @@
 from typing import Annotated
 
 from zoo.settings.declared import one_of
-from zoo.settings.kinds import BelowOne, Count, Doc, NotNegative, Positive, Share
-from zoo.settings.table import Table
+from zoo.settings.table import BelowOne, Count, Doc, NotNegative, Positive, Share, Table
 
 Pieces = Annotated[
     one_of("text.tokenizer.MODEL_TYPES"),

@@ -6,9 +6,8 @@ from msgspec import Meta
 
 from zoo.core.searching import CHOICES, Fixed, Ranking
 from zoo.settings.declared import one_of
-from zoo.settings.kinds import AboveZero, BelowOne, Count, Doc, NotNegative, Positive, Share
 from zoo.settings.layers import LEARNED_EXITS
-from zoo.settings.table import Table
+from zoo.settings.table import AboveZero, BelowOne, Count, Doc, NotNegative, Positive, Share, Table
 
 Smoothing = Annotated[BelowOne, Doc("probability that is spread evenly over all answers")]
 
