@@ -1,4 +1,4 @@
-"""The normalisations that `zoo.text.charsmaps` holds, made from SentencePiece's rules and Unicode's.
+"""The normalisations that `zoo.text.tokenizer` holds, made from SentencePiece's rules and Unicode's.
 
 `python -m maintenance.charsmap_rules` writes them again (with sentencepiece 0.2.3, whose tables they begin with). To
 each rule is added what a reader cannot see and a model would have to learn:
@@ -17,7 +17,7 @@ import unicodedata
 
 import sentencepiece
 
-from zoo.text.charsmaps import FOLDER, NAMES, charsmap_of
+from zoo.text.tokenizer import CHARSMAPS, NORMALIZATIONS, charsmap_of
 
 IGNORABLE = (
     "\u00ad \u034f \u061c \u17b4-\u17b5 \u180b-\u180f \u200b-\u200f \u202a-\u202e \u2060-\u206f \ufe00-\ufe0f \ufeff "
@@ -88,10 +88,10 @@ def _each(ranges):
 
 def main():
     """Write the files."""
-    for name in NAMES:
+    for name in NORMALIZATIONS:
         made = sentencepiece.SentencePieceNormalizer(norm_map=sorted(rules(name).items()))
         written = _put_back(charsmap_of(made.serialized_normalizer_spec()))
-        (FOLDER / f"{name}.xz").write_bytes(lzma.compress(written, preset=9 | lzma.PRESET_EXTREME))
+        (CHARSMAPS / f"{name}.xz").write_bytes(lzma.compress(written, preset=9 | lzma.PRESET_EXTREME))
 
 
 def _put_back(charsmap):

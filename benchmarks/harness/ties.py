@@ -7,7 +7,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from zoo.text.special import BOS, EOS
+from zoo.text.base import BOS, EOS
 
 JITTERS = 8
 

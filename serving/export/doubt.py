@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from serving.runtime import doubt
-from zoo.text.special import UNK
+from zoo.text.base import UNK
 
 
 def join(*warnings):

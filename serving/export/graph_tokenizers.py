@@ -7,10 +7,9 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
-from zoo.text.base import UNKNOWN
+from zoo.text.base import PAD, UNK, UNKNOWN
 from zoo.text.byte_pairs import ENDINGS
 from zoo.text.characters import SPACES
-from zoo.text.special import PAD, UNK
 from zoo.text.tokenizer_files import load_tokenizer
 from zoo.text.words import WHITE_SPACE, steps
 

@@ -23,7 +23,7 @@ import numpy as np
 from zoo.core.storage import write_atomically
 from zoo.recipes import check_data, read
 from zoo.recipes.folder import SHORTLIST as FILE
-from zoo.text.special import EOS
+from zoo.text.base import EOS
 
 MOST_BYTES = 2**28  # of the arrays, which a stranger's zip could make many of few
 WIDTH, FREQUENT = 100, 100  # as Marian has them by default

@@ -18,7 +18,7 @@ from tests.serving.export.test_graph_kinds import made
 from tests.shared import NODE
 from tests.text.odd import CHOSEN, drawn
 from tests.text.samples import NASTY
-from tests.text.test_kinds import MAKERS
+from tests.text.test_tokenizer_files import MAKERS
 from zoo.text import Tokenizer, words
 
 ENGINE = Path(vendored.__file__).parent / "page" / "engine"

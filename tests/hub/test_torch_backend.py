@@ -24,7 +24,7 @@ import zoo
 from zoo.data import pad
 from zoo.decoding import beam_search
 from zoo.text import Tokenizer
-from zoo.text.special import EOS
+from zoo.text.base import EOS
 
 def answers(home, manifest):
     model = keras.models.load_model(home / "model.keras", compile=False)

@@ -7,7 +7,7 @@ from zoo.data import pad
 from zoo.recipes import load, read
 from zoo.runs import open_run, train, translate
 from zoo.scores import score_by_length
-from zoo.text.special import BOS, EOS
+from zoo.text.base import BOS, EOS
 
 SMALLER = (
     *("training.steps=700", "training.validate_every=350", "training.learning_rate=5e-3"),

@@ -82,7 +82,7 @@ def test_all_the_way(linear_attention, tokenizers, tmp_path):
     from serving.runtime import Runtime
     from serving.runtime.artefact import read_manifest
     from tests.serving.conftest import settings_of
-    from zoo.text.special import BOS
+    from zoo.text.base import BOS
     from zoo.training import SmoothedCrossEntropy, make_steps
 
     tokenizer = tokenizers[0]

@@ -12,7 +12,7 @@ from zoo.pretrained.gate import measure, read_answers
 from zoo.pretrained.opening import open_source
 from zoo.pretrained.source import open_address
 from zoo.tasks.parts.answering import Searcher
-from zoo.text.special import BOS, EOS, PAD
+from zoo.text.base import BOS, EOS, PAD
 from zoo.text.tokenizer_files import read_byte_pairs
 
 NAMES = sorted(each.name for each in DATA.iterdir() if (each / "answers.npz").is_file())

@@ -19,7 +19,7 @@ from zoo.pretrained.marian_shortlist import read_shortlist
 from zoo.pretrained.source import open_address
 from zoo.pretrained.vocabulary import pieces_of
 from zoo.tasks.parts.answering import rules_of
-from zoo.text.special import BOS, EOS, PAD, UNK
+from zoo.text.base import BOS, EOS, PAD, UNK
 
 MODEL, VOCAB, LEX = "model.ende.intgemm.alphas.bin", "vocab.ende.spm", "lex.50.50.ende.s2t.bin"
 NAMES = [piece for piece, _, _ in pieces_of((STUDENT / "vocab.spm").read_bytes())]

@@ -18,7 +18,7 @@ from zoo.pretrained.source import open_address
 from zoo.recipes.languages import THREE
 from zoo.scores import texts
 from zoo.text import UNK
-from zoo.text.special import BOS, EOS
+from zoo.text.base import BOS, EOS
 from zoo.training import named_weights
 
 NAMES = ("mbart", "m2m100", "nllb")

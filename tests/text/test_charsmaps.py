@@ -8,7 +8,7 @@ import sentencepiece
 
 from maintenance.charsmap_rules import STAND_INS, rules
 from zoo.text import Tokenizer
-from zoo.text.charsmaps import NAMES, Normalization
+from zoo.text.tokenizer import NORMALIZATIONS, Normalization
 
 MARKS = {
     "soft hyphen": "\u00ad",
@@ -59,7 +59,7 @@ WORDS = [
 ]
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=NORMALIZATIONS)
 def own(request):
     return Normalization(request.param)
 
@@ -111,7 +111,7 @@ def test_nothing_else_changes(own):
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe", "char", "word"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NORMALIZATIONS)
 def test_a_vocabulary_reads_a_dirty_text_as_the_clean_one(name, kind):
     """Whether the texts that it is learnt from are clean or not."""
     clean = ["Ein M\u00e4dchen l\u00e4uft .", "Ein Hund schl\u00e4ft .", "Eine Frau liest ."] * 3

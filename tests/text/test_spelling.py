@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from tests.text.samples import CORPUS
-from zoo.text import EOS, PAD, UNK, SubwordNoise, Tokenizer, spelling_features
+from zoo.text import EOS, PAD, UNK, SubwordNoise, Tokenizer, sentence_ends, spelling_features
 
 TEXTS = ["undoing undone doing done", "redoing redone do undo redo", "the doing of the undone"] * 9
 WORDS = sorted(set(" ".join(TEXTS).split()))
+STORY = "Mary went home. Where is Mary? John went home! Is John there?"
 
 
 def same(pieces):
@@ -89,3 +90,15 @@ def test_other_kinds_of_model_know_one_spelling_only():
 def test_numbers_out_of_range_are_refused(tokenizer, wrong):
     with pytest.raises(ValueError, match="Expected candidates >= 1"):
         SubwordNoise(tokenizer, WORDS, **wrong)
+
+
+def test_stops_and_question_marks_are_pieces_of_their_own():
+    tokenizer = Tokenizer.train([STORY] * 3, 90, model_type="bpe")
+    ends = sentence_ends(tokenizer.pieces)
+    assert [tokenizer.pieces[id_] for id_ in tokenizer.encode([STORY])[0] if ends[id_]] == [".", "?", "!", "?"]
+    assert len(ends) == tokenizer.vocab_size and ends.sum() == 3
+
+
+def test_a_vocabulary_without_them_is_refused():
+    with pytest.raises(ValueError, match='expected one of ., [?], !, received 2 .*source_pieces = "bpe"'):
+        sentence_ends(["▁home.", "▁Mary"])

@@ -1,3 +1,4 @@
+import math
 import unicodedata
 
 import pytest
@@ -6,6 +7,8 @@ import sentencepiece
 from tests.shared import python
 from tests.text.samples import CORPUS, NASTY
 from zoo.text import BOS, EOS, PAD, UNK, Tokenizer
+
+TEXTS = ["a cat sat on the mat", "the hat of the cat", "ein Haus am See"] * 30
 
 
 @pytest.fixture(scope="module")
@@ -162,3 +165,31 @@ def test_words_are_encoded_each_by_itself(tokenizer):
     assert ids[:2] == tokenizer.encode(words[:2])
     assert sum(ids[:2], []) == tokenizer.encode(["small days"])[0]
     assert ids[2] == [UNK] and UNK in ids[3]
+
+
+@pytest.fixture(params=["unigram", "char", "word"])
+def learnt(request):
+    return Tokenizer.train(TEXTS, vocab_size=40, model_type=request.param)
+
+
+def test_those_of_words_and_characters_are_their_shares(learnt):
+    """SentencePiece's own probabilities: of whole words and characters the shares among all of them."""
+    found = learnt.log_probabilities
+    assert len(found) == learnt.vocab_size
+    if learnt.pieces[4] == "\u2581the":  # 3 of 14 words, to which SentencePiece adds nothing
+        assert found[4] == pytest.approx(math.log(3 / 15), abs=0.1)
+    assert sum(math.exp(each) for each in found[4:]) == pytest.approx(1, abs=0.35)
+    assert found[UNK] == min(found[4:]) - 10
+
+
+def test_merges_have_the_probabilities_of_their_ranks():
+    found = Tokenizer.train(TEXTS, vocab_size=40, model_type="bpe").log_probabilities
+    assert found[4:8] == [-math.log(rank) for rank in (1, 2, 3, 4)]
+
+
+def test_a_byte_is_as_rare_as_the_rarest_piece():
+    tokenizer = Tokenizer.train(TEXTS, vocab_size=300, byte_fallback=True)
+    found, pieces = tokenizer.log_probabilities, tokenizer.pieces
+    assert found[pieces.index("<0x41>")] == min(
+        each for each, piece in zip(found, pieces, strict=True) if piece[0] != "<"
+    )

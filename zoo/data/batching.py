@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from zoo.data.epochs import Bucketed
-from zoo.text.special import AROUND, BOS, PAD, Around
+from zoo.text.base import AROUND, BOS, PAD, Around
 
 Sentence = list[list[int]]  # the token ids of each word
 Noise = Callable[[Sentence, int, np.random.Generator], Sentence]  # at most so many tokens, drawn with this

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from zoo.data.epochs import Bucketed, check_step
-from zoo.text.special import BOS, PAD
+from zoo.text.base import BOS, PAD
 
 
 class Windows:

@@ -11,7 +11,7 @@ import json
 import numpy as np
 
 from zoo.pretrained.reading import Reading
-from zoo.text.special import BOS, EOS, PAD
+from zoo.text.base import BOS, EOS, PAD
 
 FILE, NGRAM = "generation_config.json", "no_repeat_ngram_size"
 STOPS = {"false": "likely", "true": "full", '"never"': "sure"}  # of early_stopping, as JSON

@@ -23,7 +23,7 @@ from zoo.pretrained.vocabulary import (
     with_start,
 )
 from zoo.text import Tokenizer
-from zoo.text.special import BOS, EOS
+from zoo.text.base import BOS, EOS
 
 UNKNOWN = 3
 MBART = "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT lv_LV my_MM ne_NP "

@@ -13,7 +13,7 @@ from array import array
 import numpy as np
 
 from zoo.pretrained.vocabulary import to_our_ids
-from zoo.text.special import EOS
+from zoo.text.base import EOS
 
 MAGIC = 0xF11A48D5013417F5
 FIRST, BEST = 100, 100  # of a text, where the settings do not say

@@ -7,7 +7,7 @@ import unicodedata
 
 import sentencepiece
 
-from zoo.text.charsmaps import charsmap_of, rules_of, with_charsmap
+from zoo.text.tokenizer import charsmap_of, rules_of, with_charsmap
 
 QUOTES = {"``": '"', "''": '"'}
 RULES = [  # the same in a tokenizer.json

@@ -10,7 +10,7 @@ import binascii
 from zoo.pretrained.reading import read_json
 from zoo.pretrained.vocabulary import CONTROL, NORMAL, UNKNOWN, encode_model, names_by_id, our_ids, pieces_of, renumber
 from zoo.text import Tokenizer
-from zoo.text.special import BOS, EOS, UNK
+from zoo.text.base import BOS, EOS, UNK
 from zoo.text.tokenizer_files import GENERIC, require
 
 FAIRSEQ = "sentencepiece.bpe.model"

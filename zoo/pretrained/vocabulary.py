@@ -5,8 +5,8 @@ import struct
 import numpy as np
 
 from zoo.pretrained.reading import MOST
+from zoo.text.base import BOS, EOS, PAD, UNK
 from zoo.text.protobuf import field, fields, integer_field, read_integer
-from zoo.text.special import BOS, EOS, PAD, UNK
 
 NORMAL, UNKNOWN, CONTROL, UNUSED = 1, 2, 3, 5  # kinds of pieces of SentencePiece
 SPECIAL = {PAD: ("<pad>", CONTROL), UNK: ("<unk>", UNKNOWN), BOS: ("<s>", CONTROL), EOS: ("</s>", CONTROL)}

@@ -10,7 +10,7 @@ from zoo.recipes.recipe import allowed_tables, plain
 from zoo.settings import table
 from zoo.settings.slots import SLOTS
 from zoo.tasks import TASKS
-from zoo.text.special import UNK
+from zoo.text.base import UNK
 from zoo.text.tokenizer_files import load_tokenizer
 
 GENTLE, STRONG = 5e-5, 3e-4  # the bounds of the learning rate, for large and for small networks

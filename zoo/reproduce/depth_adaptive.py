@@ -18,7 +18,7 @@ from zoo.models import DepthAdaptiveTransformer
 from zoo.reproduce import findings, trials
 from zoo.reproduce.findings import claim, is_above, plus_minus
 from zoo.reproduce.trials import Trainer, adam, keep
-from zoo.text.special import BOS
+from zoo.text.base import BOS
 from zoo.training import DepthAdaptiveLoss
 from zoo.training.steps import model_inputs
 

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 from zoo.core.later import later
-from zoo.text.special import BOS, EOS
+from zoo.text.base import BOS, EOS
 from zoo.training import SmoothedCrossEntropy, make_steps
 from zoo.training.steps import model_inputs
 

@@ -10,7 +10,7 @@ Pieces = Annotated[
     Doc("what a token is: subwords by unigram or BPE, characters, or what white space separates"),
 ]
 Normalization = Annotated[
-    one_of("text.charsmaps.NAMES"),
+    one_of("text.tokenizer.NORMALIZATIONS"),
     Doc("Unicode normal form; _cf folds case, nfd takes accents apart, identity is none; invisible marks are removed"),
 ]
 Words = Annotated[

@@ -1,7 +1,7 @@
 """Plain: text in and out of token ids; `serving.export.graph_tokenizers` does the same inside a TensorFlow graph."""
 
+from zoo.text.base import BOS, EOS, PAD, UNK, Around
 from zoo.text.byte_pairs import BytePairs
-from zoo.text.special import BOS, EOS, PAD, UNK, Around
 from zoo.text.spelling import SubwordNoise, sentence_ends, spelling_features
 from zoo.text.tokenizer import Tokenizer
 from zoo.text.tokenizer_files import load_tokenizer

@@ -1,14 +1,37 @@
-"""The base of all kinds of tokenizers."""
+"""The base of all tokenizers: the four ids that every vocabulary shares, what stands around texts, and a class."""
 
 import functools
 import os
 from abc import ABC, abstractmethod
 from pathlib import Path
+from typing import NamedTuple
 
 from zoo.core.storage import write_bytes
-from zoo.text.special import EOS, UNK, Around
 
+PAD = 0  # fills a row up to the static length of its batch
+UNK = 1  # a character the vocabulary does not hold
+BOS = 2  # first decoder input
+EOS = 3  # last token of every source and of every label sequence
 UNKNOWN = " \u2047 "  # the sign of UNK in texts, as in SentencePiece
+
+
+class Around(NamedTuple):
+    """The token ids that stand around the own ones of every text, as ids of a language do; both count as read."""
+
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = (EOS,)
+
+    def put(self, ids):
+        """The ids of a text with these around them."""
+        return [*self.before, *ids, *self.after]
+
+    @property
+    def size(self):
+        """The number of both."""
+        return len(self.before) + len(self.after)
+
+
+AROUND = Around()
 
 
 def read_tokenizer(path, make):

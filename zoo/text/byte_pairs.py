@@ -3,9 +3,9 @@
 import heapq
 import re
 
+from zoo.text.base import AROUND, UNK, Around
 from zoo.text.characters import SPACES, character_class, tables
 from zoo.text.json_tokenizer import FIRST, JsonTokenizer
-from zoo.text.special import AROUND, UNK, Around
 
 ENDINGS = ("s", "t", "re", "ve", "m", "ll", "d")  # with an apostrophe before them they are words, as in "it's"
 

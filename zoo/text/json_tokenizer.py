@@ -8,8 +8,7 @@
 import json
 from abc import abstractmethod
 
-from zoo.text.base import UNKNOWN, BaseTokenizer, check_texts, range_error
-from zoo.text.special import EOS, UNK, Around
+from zoo.text.base import EOS, UNK, UNKNOWN, Around, BaseTokenizer, check_texts, range_error
 
 FIRST = (0, 2, 3)  # PAD, BOS and EOS are special in every vocabulary
 

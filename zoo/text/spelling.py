@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from zoo.text.special import UNK
+from zoo.text.base import UNK
 from zoo.text.tokenizer import Tokenizer
 
 ENDS = (".", "?", "!")

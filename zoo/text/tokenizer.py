@@ -1,17 +1,21 @@
-"""SentencePiece subwords (Kudo and Richardson, 2018, arXiv:1808.06226), with our special ids."""
+"""SentencePiece subwords (Kudo and Richardson, 2018, arXiv:1808.06226), with our special ids and normalisations.
+
+A model keeps its normalisation inside, so that every program that reads the model normalises alike.
+`maintenance/charsmap_rules.py` defines ours. It wrote the files of the folder `charsmaps`, compressed tries over UTF-8.
+"""
 
 import functools
 import io
 import json
+import lzma
 import math
 from collections.abc import Iterable
+from pathlib import Path
 
 import sentencepiece
 
-from zoo.text.base import BaseTokenizer, check_texts, range_error
-from zoo.text.charsmaps import NAMES as NORMALIZATIONS, Normalization
+from zoo.text.base import AROUND, BOS, EOS, PAD, UNK, Around, BaseTokenizer, check_texts, range_error
 from zoo.text.protobuf import field, fields
-from zoo.text.special import AROUND, BOS, EOS, PAD, UNK, Around
 
 MODEL_TYPES = ("unigram", "bpe", "char", "word")
 _SPECIAL = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
@@ -20,6 +24,10 @@ _LONGEST_SENTENCE = 1 << 20  # bytes; the library drops longer sentences without
 _UNKNOWN_PENALTY = 10.0  # how far the log-probability of UNK is below that of the rarest piece
 _FEW = 16  # fewer texts than these are encoded one by one: for a list, the library starts a pool of threads
 _AROUND = 200  # a field for extensions, which the library passes over; it is the first one of a model that has it
+NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "nfd", "identity")
+CHARSMAPS = Path(__file__).with_name("charsmaps")
+_NORMALIZER = 3  # the field of SentencePiece's ModelProto; of its NormalizerSpec:
+_NAME, _CHARSMAP = 1, 2
 
 
 class Tokenizer(BaseTokenizer):
@@ -237,3 +245,49 @@ def _around(model_bytes):
             f"received {content[:80]!r}."
         ) from error
     return (before, after), model_bytes[len(whole) :]
+
+
+class Normalization:
+    """One of `NORMALIZATIONS`: `normalize(text)` is the text as a model with it normalises it before cutting it."""
+
+    def __init__(self, name):
+        self.name, self._charsmap = name, lzma.decompress((CHARSMAPS / f"{name}.xz").read_bytes())
+        spec = field(_NAME, name.encode()) + field(_CHARSMAP, self._charsmap)
+        self._normalizer = sentencepiece.SentencePieceNormalizer(
+            model_proto=field(_NORMALIZER, spec),
+            add_dummy_prefix=False,
+            escape_whitespaces=False,
+            remove_extra_whitespaces=False,
+        )
+
+    def normalize(self, text):
+        """The text in this normal form; its white space stays."""
+        return self._normalizer.Normalize(text)
+
+    def put_into(self, model_bytes):
+        """A SentencePiece model with this normalisation instead of the one that it has."""
+        return with_charsmap(model_bytes, self.name, self._charsmap)
+
+
+def with_charsmap(model_bytes, name, charsmap):
+    """A SentencePiece model with another table of characters, of that name; its settings of white space stay."""
+    parts = []
+    for number, whole, body in fields(model_bytes):
+        if number == _NORMALIZER:
+            others = (one for number, one, _ in fields(body) if number not in (_NAME, _CHARSMAP))
+            whole = field(_NORMALIZER, field(_NAME, name.encode()) + field(_CHARSMAP, charsmap) + b"".join(others))
+        parts.append(whole)
+    return b"".join(parts)
+
+
+def charsmap_of(spec):
+    """The table of a serialised NormalizerSpec; b"" where it has none."""
+    return next((body for number, _, body in fields(spec) if number == _CHARSMAP), b"")
+
+
+def rules_of(model_bytes):
+    """`{text: its replacement}` of the table inside a SentencePiece model; {} where it has none."""
+    specs = [body for number, _, body in fields(model_bytes) if number == _NORMALIZER]
+    if not any(map(charsmap_of, specs)):
+        return {}
+    return dict(sentencepiece.SentencePieceNormalizer(model_proto=model_bytes).Decompile())

@@ -9,10 +9,9 @@ import re
 from pathlib import Path
 
 from zoo.core.documents import parse
-from zoo.text.base import BaseTokenizer, read_tokenizer
+from zoo.text.base import BOS, EOS, Around, BaseTokenizer, read_tokenizer
 from zoo.text.byte_pairs import BytePairs
 from zoo.text.json_tokenizer import read_settings
-from zoo.text.special import BOS, EOS, Around
 from zoo.text.tokenizer import Tokenizer
 from zoo.text.wordpiece import WordPiece
 

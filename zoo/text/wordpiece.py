@@ -2,9 +2,9 @@
 
 import re
 
+from zoo.text.base import BOS, EOS, UNK
 from zoo.text.characters import character_class, contains, replacements, tables, union
 from zoo.text.json_tokenizer import FIRST, JsonTokenizer
-from zoo.text.special import BOS, EOS, UNK
 
 LONGEST = 100  # characters of a word; a longer one is unknown
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zoo.text.special import EOS
+from zoo.text.base import EOS
 
 BATCHES = (1, 5)
 TIMES = (1, 2, 7, 33)

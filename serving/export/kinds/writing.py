@@ -19,7 +19,7 @@ from zoo.core.signatures import TensorSpec
 from zoo.decoding.coverage import uncovered
 from zoo.decoding.rules import DTYPES, OFF
 from zoo.models import Ensemble
-from zoo.text.special import BOS, EOS
+from zoo.text.base import BOS, EOS
 
 RULED = "tokens_rules"  # the search of "tokens", whose rules are given row by row
 TARGET_TIME = 5

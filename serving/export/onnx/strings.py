@@ -15,7 +15,7 @@ from serving.export.onnx.convert import declare
 from serving.export.onnx.graphs import compact, replace_nodes, required_inputs
 from serving.runtime import doubt
 from serving.runtime.reading import SPACES
-from zoo.text.special import PAD, UNK
+from zoo.text.base import PAD, UNK
 
 DOMAIN = "ai.onnx.contrib"  # of the operators of onnxruntime-extensions
 OPSET, IR = 20, 9  # the first with operators on strings, and the format of files that may have it

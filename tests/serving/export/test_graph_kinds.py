@@ -7,7 +7,7 @@ import tensorflow as tf
 from serving.export.graph_tokenizers import GraphTokenizer
 from tests.text.odd import CHOSEN, drawn
 from tests.text.samples import NASTY
-from tests.text.test_kinds import MAKERS
+from tests.text.test_tokenizer_files import MAKERS
 from zoo.text import BytePairs, WordPiece
 
 TEXTS = [*CHOSEN, *NASTY, *drawn(120, seed=1), "a" * 2001 + "b"]

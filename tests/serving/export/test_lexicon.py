@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from serving.export.shortlist import Shortlist, likeliest, links, model_1
-from zoo.text.special import EOS
+from zoo.text.base import EOS
 
 # das Haus / the house, das Buch / the book, ein Buch / a book
 SOURCES = [[4, 5], [4, 6], [7, 6, 6]]

@@ -32,7 +32,7 @@ from tests.shared import python
 from tests.text.samples import NASTY
 from zoo.core.signatures import Signature, TensorSpec
 from zoo.text import Tokenizer
-from zoo.text.special import Around
+from zoo.text.base import Around
 
 ODD = [text for text in [*HOSTILE, *NASTY, " \u3000\u2028 "] if "\0" not in text]
 ASK = """

@@ -12,7 +12,7 @@ from zoo.pretrained.plain_letters import RULES, with_plain_letters
 from zoo.pretrained.rules import Rule, copies
 from zoo.pretrained.sentencepiece_files import tokenizer_of
 from zoo.pretrained.vocabulary import our_ids
-from zoo.text.special import BOS, EOS
+from zoo.text.base import BOS, EOS
 from zoo.text.tokenizer_files import require
 
 UNKNOWN = 1  # the id that the unknown piece has in all of its vocabularies

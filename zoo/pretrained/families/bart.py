@@ -10,7 +10,7 @@ from zoo.pretrained.parts import bart_model_table, bart_rules, norm_rules, sinus
 from zoo.pretrained.rules import Rule, barring_bias, drop
 from zoo.pretrained.vocabulary import with_start
 from zoo.recipes.languages import of_codes
-from zoo.text.special import BOS
+from zoo.text.base import BOS
 from zoo.text.tokenizer_files import read_byte_pairs
 
 UNKNOWN, OFFSET, EPSILON = 3, 2, 1e-5

@@ -9,7 +9,7 @@ from functools import partial
 from zoo.pretrained import parts
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.sentencepiece_files import FAIRSEQ, read_camembert, read_fairseq
-from zoo.text.special import PAD
+from zoo.text.base import PAD
 from zoo.text.tokenizer_files import read_byte_pairs, read_wordpiece
 
 KEYS = {  # ours -> theirs, of DistilBERT and of all others

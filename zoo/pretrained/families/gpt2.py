@@ -9,7 +9,7 @@ from functools import partial
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import has_own_output, model_table, must_write, norm_rules, tokenizers_and_ids
 from zoo.pretrained.rules import Rule, barring_bias, first, rows, scale, split
-from zoo.text.special import BOS, PAD, UNK
+from zoo.text.base import BOS, PAD, UNK
 from zoo.text.tokenizer_files import read_byte_pairs
 
 

@@ -17,7 +17,7 @@ from zoo.pretrained.sentencepiece_files import demand_settings
 from zoo.pretrained.vocabulary import names_by_id, our_ids, renumber
 from zoo.recipes.languages import of_codes
 from zoo.text import Tokenizer
-from zoo.text.special import BOS, PAD
+from zoo.text.base import BOS, PAD
 
 UNKNOWN = 1  # the id of the unknown piece where there is no vocabulary
 FILES = {"source": "vocab.json", "target": "target_vocab.json"}

@@ -17,7 +17,7 @@ from zoo.pretrained.vocabulary import names_by_id, our_ids, pieces_of, renumber
 from zoo.pretrained.yaml_files import parse_yaml, read_yaml
 from zoo.recipes.languages import of_codes
 from zoo.text import Tokenizer
-from zoo.text.special import BOS, PAD, UNK
+from zoo.text.base import BOS, PAD, UNK
 
 SETTINGS = "special:model.yml"
 LONGEST, EPSILON = 1024, 1e-6  # positions that are kept; Marian computes as many as a text needs

@@ -13,7 +13,7 @@ from zoo.pretrained.rotations import buckets_for, draw_rotations
 from zoo.pretrained.rules import Rule, barring_bias, put, rows, squeeze, widen
 from zoo.pretrained.sentencepiece_files import tokenizer_of, unknown_of
 from zoo.pretrained.vocabulary import our_ids
-from zoo.text.special import BOS, PAD
+from zoo.text.base import BOS, PAD
 
 PROJECTIONS = {"lsh": {"query_key": "query"}, "local": {"query": "query", "key": "key"}}
 FORMER = "attention_probs_dropout_prob", "intermediate_size", "num_chunks_before", "num_chunks_after"  # read by nobody

@@ -10,7 +10,7 @@ from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.rules import Rule, barring_bias, copies, rows, scale
 from zoo.pretrained.sentencepiece_files import tokenizer_of
 from zoo.pretrained.vocabulary import our_ids
-from zoo.text.special import BOS
+from zoo.text.base import BOS
 
 ACTIVATIONS = {"relu": "relu", "gated-gelu": "gelu_tanh", "gated-silu": "silu", "gelu": "gelu", "gated-relu": "relu"}
 UNKNOWN = 2
