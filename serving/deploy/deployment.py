@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from serving.deploy import files, warmup
-from serving.deploy.labels import Labels
-from serving.deploy.options import TARGETS, Options
+from serving.deploy import files
+from serving.deploy.options import TARGETS, Labels, Options
 from serving.export.partial import explain_full_disk, lock
 from serving.runtime.artefact import Artefact, check_files, resolve
 from serving.runtime.errors import DamagedError
@@ -46,7 +45,7 @@ def deploy(paths, out, change=None, log=lambda line: None, **options):
             room = importlib.import_module(f"serving.deploy.{plan.options.target.replace('-', '_')}")
             contents = room.render(plan)
             if plan.options.target == "tf-serving":
-                warmup.write_warmup(plan, log)
+                room.write_warmup(plan, log)
             files.remove_leftovers(out)
             for name, content in contents.items():
                 files.write(out / name, content)

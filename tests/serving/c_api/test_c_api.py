@@ -5,7 +5,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from serving.deploy.warmup import inputs
+from serving.deploy.tf_serving import inputs
 from serving.runtime.artefact import read_manifest
 from tests.serving.c_api.program import COMPILER, ask, compiled, signatures
 from tests.serving.conftest import LABELS, make_seq2seq, randomised, settings_of

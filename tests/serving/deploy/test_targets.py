@@ -1,4 +1,4 @@
-"""What `seqzoo deploy` writes is what each server reads: checked against the schemas of the servers."""
+"""What `seqzoo deploy` writes, and what examples/deploy has, is what each server reads: checked by their schemas."""
 
 import os
 import subprocess
@@ -6,14 +6,17 @@ import subprocess
 import pytest
 import yaml
 
-from serving.deploy import kserve
+from serving.deploy import kserve, tf_serving
 from serving.deploy.options import Options
 from serving.deploy.tf_serving import prototext
 from serving.server.limits import Batching
+from tests.house_rules import ROOT
 from tests.serving.deploy import schemas
 from tests.serving.deploy.commands import deploy, served
 from tests.serving.deploy.made import artefacts
 from tools import cli
+
+FOLDER = ROOT / "examples" / "deploy"
 
 
 def test_tensorflow_serving_reads_its_configuration(home, tmp_path):
@@ -108,3 +111,25 @@ def test_batches_are_filled_up_to_powers_of_two():
     assert Options("tf-serving", max_batch=1).batch_sizes == [1]
     assert Options("tf-serving", max_batch=8).batch_sizes == [1, 2, 4, 8]
     assert Options("tf-serving", max_batch=12).batch_sizes == [1, 2, 4, 8, 12]
+
+
+def test_compose_reads_its_template():
+    found = yaml.safe_load((FOLDER / "compose.yaml").read_text(encoding="utf-8"))
+    schemas.check("compose-spec", found)
+    services = found["services"]
+    args = cli.parse(services["seqzoo"]["command"])
+    assert args.models == ["/models/dates/1"] and (args.http_port, args.grpc_port) == (8080, 8081)
+    assert services["tensorflow-serving"]["command"] == tf_serving.flags("/deployment")
+    ports = [port for service in services.values() for port in service.get("ports", [])]
+    assert len(ports) == 6 and all(port.startswith("127.0.0.1:") for port in ports)  # nobody has a password
+    scraped = yaml.safe_load((FOLDER / "prometheus.yml").read_text(encoding="utf-8"))["scrape_configs"]
+    assert {each["job_name"] for each in scraped} <= services.keys()
+    assert scraped[1]["metrics_path"] == tf_serving.METRICS
+
+
+def test_triton_reads_its_template():
+    found = schemas.parsed("inference.ModelConfig", (FOLDER / "triton.pbtxt").read_text(encoding="utf-8"))
+    assert found.backend == "onnxruntime" and list(found.version_policy.specific.versions) == [1]
+    ids, lengths = found.input
+    assert list(ids.dims) == [-1] and lengths.HasField("reshape") and not lengths.reshape.shape
+    assert found.parameters["intra_op_thread_count"].string_value == "1"

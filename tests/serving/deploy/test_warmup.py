@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from serving.deploy import files, warmup
-from serving.deploy.warmup import FILE, inputs, records
+from serving.deploy import files, tf_serving
+from serving.deploy.tf_serving import WARMUP, inputs, records
 from serving.runtime.artefact import read_manifest
 from tests.serving.deploy.commands import deploy
 from tests.serving.deploy.made import artefacts, saved_model
@@ -79,9 +79,9 @@ def test_what_another_deployment_left_is_kept_for_the_same_sizes_alone(home, tmp
         return repr(sizes).encode()
 
     def sizes(version):
-        return (home / version / FILE).read_bytes().decode()
+        return (home / version / WARMUP).read_bytes().decode()
 
-    monkeypatch.setattr(warmup, "records", written)
+    monkeypatch.setattr(tf_serving, "records", written)
     large, small = (["--out", tmp_path / name] for name in ("large", "small"))
     assert deploy(home / "2", "--target", "tf-serving", "--max-batch", 8, *large) == 0
     assert deploy(home / "1", "--target", "tf-serving", "--max-batch", 4, *small) == 0
@@ -95,7 +95,7 @@ def test_what_another_deployment_left_is_kept_for_the_same_sizes_alone(home, tmp
 
 
 def test_a_deployment_that_was_killed_makes_its_warm_up_anew(home, tmp_path, monkeypatch):
-    monkeypatch.setattr(warmup, "records", lambda folder, manifest, sizes: repr(sizes).encode())
+    monkeypatch.setattr(tf_serving, "records", lambda folder, manifest, sizes: repr(sizes).encode())
     small = [home / "1", "--target", "tf-serving", "--max-batch", 4, "--out", tmp_path / "small"]
     assert deploy(*small) == 0
     write = files.write
@@ -108,7 +108,7 @@ def test_a_deployment_that_was_killed_makes_its_warm_up_anew(home, tmp_path, mon
     with monkeypatch.context() as patch:
         patch.setattr(files, "write", killed)
         assert deploy(home / "1", "--target", "tf-serving", "--max-batch", 8, "--out", tmp_path / "large") == 130
-    assert deploy(*small) == 0 and (home / "1" / FILE).read_bytes() == b"[1, 2, 4]"
+    assert deploy(*small) == 0 and (home / "1" / WARMUP).read_bytes() == b"[1, 2, 4]"
 
 
 @pytest.mark.release(but="classify")
@@ -120,7 +120,7 @@ def test_exported_models_answer_their_warm_up(artefacts, kind, tmp_path):
     folder = shutil.copytree(artefacts(kind), tmp_path / kind / "1")
     out = str(tmp_path / "out")
     assert cli.main(["deploy", str(folder), "--target", "tf-serving", "--out", out, "--max-batch", "2"]) == 0
-    asked = requests((folder / FILE).read_bytes(), tmp_path)
+    asked = requests((folder / WARMUP).read_bytes(), tmp_path)
     sizes = {}
     for name, rows in answered(folder, asked):
         sizes.setdefault(name, []).append(rows)
