@@ -24,10 +24,9 @@ facts = later("serving.hub.facts")
 gallery = later("serving.gallery")
 hubs = later("zoo.hub")
 index = later("zoo.hub.index")
-light = later("serving.hub.light")
 measure = later("serving.hub.measure")
-opened = later("serving.hub.opened")
 places = later("zoo.hub.places")
+published = later("serving.hub.published")
 publishing = later("serving.hub.publishing")
 shelf = later("serving.hub.shelf")
 signing = later("serving.hub.signing")
@@ -195,12 +194,12 @@ def _card(args):
     if (args.only or args.data) and not args.check:
         raise ValueError("--only and --data are about --check: give it, too, or leave them out.")
     shared.import_modules(args)
-    entry, folder = opened.open_model(args.name, args.hub)
+    entry, folder = published.open_model(args.name, args.hub)
     if args.check:
         return _check_card(args, entry, folder)
 
-    artefact = opened.artefact_of(folder, entry)
-    text = artefact.read(light.CARD).decode()
+    artefact = published.artefact_of(folder, entry)
+    text = artefact.read(published.CARD).decode()
     if args.json:
         print(json.dumps({"card": text, "entry": entry, "manifest": artefact.manifest}, ensure_ascii=False))
         return 0
@@ -314,7 +313,7 @@ def _package_options(parser):
 
 
 def _package(args):
-    entry, folder = opened.open_model(args.name, args.hub)
+    entry, folder = published.open_model(args.name, args.hub)
     if entry["withdrawn"] is not None:
         raise ValueError(f"{entry['name']}@{entry['version']} was withdrawn: {entry['withdrawn']} It is not packaged.")
     print(wheel.package(folder, entry, args.out))

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from serving.gallery import vendored
-from serving.hub.outputs import FILE, unpack
+from serving.hub.published import OUTPUTS, unpack_outputs
 from serving.kinds import KINDS
 from serving.lazy import later
 from serving.runtime.artefact import MANIFEST
@@ -238,8 +238,8 @@ def examples(artefact):
     """Texts to try a model with: from its test set, evenly spread, where the artefact has its answers to it."""
     manifest = artefact.manifest
     texts = manifest["texts"]
-    if FILE in manifest["files"]:
-        texts, _, _ = unpack(artefact.read(FILE), FILE)
+    if OUTPUTS in manifest["files"]:
+        texts, _, _ = unpack_outputs(artefact.read(OUTPUTS), OUTPUTS)
     texts = ["\t".join(text) if isinstance(text, tuple) else text for text in texts]
     kind = KINDS[manifest["kind"]]
     if kind.prompts:

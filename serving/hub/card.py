@@ -7,8 +7,7 @@ import math
 
 from serving.export.forms import ALWAYS, FORMS, SOURCE, forms_in, titles
 from serving.export.manifest import write_elsewhere
-from serving.hub.light import CARD
-from serving.hub.outputs import FILE
+from serving.hub.published import CARD, OUTPUTS
 from serving.kinds import KINDS
 from serving.runtime.artefact import MANIFEST
 from zoo import scores as scoring
@@ -85,7 +84,7 @@ def _scores(entry, manifest, model):
         "## Scores",
         "",
         f"Of {count} answers of this artefact itself ({in_markdown(test['precision'])}, one thread) to the split "
-        f"{in_markdown_code(test['split'])}, which are beside it in `{FILE}`. "
+        f"{in_markdown_code(test['split'])}, which are beside it in `{OUTPUTS}`. "
         "The intervals are of 1,000 bootstrap resamples, at 95 %.",
     ]
     if test["split"] == "valid":

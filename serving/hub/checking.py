@@ -10,9 +10,7 @@ from pathlib import Path
 from serving.export.forms import SOURCE
 from serving.hub import PARTS
 from serving.hub.card import card
-from serving.hub.light import CARD
-from serving.hub.opened import artefact_of, open_model
-from serving.hub.outputs import FILE, unpack
+from serving.hub.published import CARD, OUTPUTS, artefact_of, open_model, unpack_outputs
 from serving.lazy import later
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_inside
@@ -78,7 +76,7 @@ def check(folder, entry, parts=PARTS, data=None, log=lambda line: None):
 def record(name, hub=None):
     """The answers of a published model as `zoo.recipes.evaluations` keeps those of a run, for comparisons.
 
-    Args: as of `serving.hub.opened.open_model`.
+    Args: as of `serving.hub.published.open_model`.
     """
     entry, folder = open_model(name, hub)
     published = Published(folder, entry)
@@ -150,7 +148,7 @@ class Published:
 
     @property
     def answers(self):
-        return unpack(self.artefact.read(FILE), self.folder / FILE)
+        return unpack_outputs(self.artefact.read(OUTPUTS), self.folder / OUTPUTS)
 
     def check_scores(self):
         """The scores of the stored answers."""

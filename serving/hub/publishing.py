@@ -5,10 +5,9 @@ import json
 from pathlib import Path
 
 from serving.export.forms import SOURCE, forms_in
-from serving.hub import facts as facts_of, light as lightly, shelf
+from serving.hub import facts as facts_of, published, shelf
 from serving.hub.card import card
 from serving.hub.measure import TestSet, measure
-from serving.hub.outputs import FILE, pack
 from serving.runtime.artefact import MANIFEST, Artefact, check_files
 from serving.runtime.errors import ParityError
 from zoo.core.storage import sync_folder, write_bytes
@@ -34,7 +33,7 @@ def publish(artefact, run, hub, facts, *, light=True, test=None, version=None, l
         run: the run that it was exported from.
         hub: the folder of the hub, which is made where there is none.
         facts: `Facts`, what only people know.
-        light: leave out what can be made again, see `serving.hub.light`.
+        light: leave out what can be made again, see `serving.hub.published`.
         test: the `TestSet`; by default the recipe's own.
         version: a positive integer; by default the artefact's.
         log: a function that is called with a line about each stage.
@@ -57,17 +56,17 @@ def publish(artefact, run, hub, facts, *, light=True, test=None, version=None, l
     split, examples = (test or TestSet()).read(recipe)
     measurement = measure(source.directory, recipe, examples, log)
 
-    files = {each: source.read(each) for each in lightly.choose_files(manifest, measurement.precision, light)}
+    files = {each: source.read(each) for each in published.choose_files(manifest, measurement.precision, light)}
     files["recipe.toml"] = dumps(facts_of.without_places(recipe)).encode()
     inputs, references = measurement.questions
-    files[FILE] = pack(inputs, references, measurement.outputs)
+    files[published.OUTPUTS] = published.pack_outputs(inputs, references, measurement.outputs)
     entry = _make_entry(source, recipe, facts, measurement) | {"version": version}
     changes = _manifest_changes(entry, measurement, split, facts_of.training(run, facts))
     log("writing the card")
-    draft = json.loads(lightly.rewrite_manifest(manifest, files, **changes))  # all but the card itself
-    files[lightly.CARD] = card(entry, draft, (inputs, references, measurement.outputs), recipe).encode()
-    content = lightly.rewrite_manifest(manifest, files, **changes)
-    entry["files"], entry["bytes"] = lightly.entry_files(files, content)
+    draft = json.loads(published.rewrite_manifest(manifest, files, **changes))  # all but the card itself
+    files[published.CARD] = card(entry, draft, (inputs, references, measurement.outputs), recipe).encode()
+    content = published.rewrite_manifest(manifest, files, **changes)
+    entry["files"], entry["bytes"] = published.entry_files(files, content)
     entry["requires"] = facts_of.find_requirements(json.loads(content))
     _log_sizes(entry["bytes"], hub, log)
     with shelf.staging(hub, name, version) as folder:
@@ -171,9 +170,11 @@ def _manifest_changes(entry, measurement, split, training):
 
 def _log_sizes(sizes, hub, log):
     """Print the bytes, and warn of what is larger than it should be."""
-    for line in lightly.list_sizes(sizes):
-        log(line)
+    width = max(map(len, sizes))
+    for name, size in sorted(sizes.items(), key=lambda each: -each[1]):
+        log(f"{name:<{width}}  {size:>12,}")
     own, others = sum(sizes.values()), sum(path.stat().st_size for path in hub.rglob("*") if path.is_file())
+    log(f"{'together':<{width}}  {own:>12,}")
     if own > LARGE:
         log(f"warning: {own / 1e6:.1f} MB is more than the {LARGE / 1e6:.0f} MB that a model should have at most")
     if own + others > WHOLE:

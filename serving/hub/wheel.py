@@ -10,7 +10,7 @@ from pathlib import Path
 
 from serving.export.wheel_file import pack
 from serving.hub.facts import own_version
-from serving.hub.opened import read_published
+from serving.hub.published import read_published
 from zoo.core.escaping import in_line, in_markdown
 from zoo.core.storage import write_bytes
 from zoo.hub import index as hub_index

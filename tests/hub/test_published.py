@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import zoo
-from serving.hub.outputs import FILE, unpack
+from serving.hub.published import OUTPUTS, unpack_outputs
 from serving.runtime import Runtime
 from tests.house_rules import ROOT
 from zoo.data import pad
@@ -70,7 +70,7 @@ def predicted(name):
     recipe, manifest = read_stored(folder / "recipe.toml"), json.loads((folder / "manifest.json").read_text("utf-8"))
     model = keras.models.load_model(folder / "model.keras", compile=False, safe_mode=True)
     tokenizers = tuple(load_tokenizer(folder / each) for each in tokenizer_names(recipe))
-    columns = unpack((folder / FILE).read_bytes())
+    columns = unpack_outputs((folder / OUTPUTS).read_bytes())
     inputs, _, outputs = (column[:: max(1, len(column) // STORED)][:STORED] for column in columns)
     examples = (["".join(inputs)], [""]) if recipe.data.windows else (inputs, outputs)
     right = []
@@ -90,7 +90,7 @@ def test_stored_answers_are_likeliest(name):
 
 def texts_of(folder, runtime, count):
     """Texts of the model's own test set; of a language model prompts."""
-    inputs = list(dict.fromkeys(map(one_line, unpack((folder / FILE).read_bytes())[0])))
+    inputs = list(dict.fromkeys(map(one_line, unpack_outputs((folder / OUTPUTS).read_bytes())[0])))
     if runtime.kind == "continue":
         whole = " ".join(inputs)
         inputs = [whole[97 * start : 97 * start + 8 + 37 * start % 120] for start in range(count)]

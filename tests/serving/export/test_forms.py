@@ -12,7 +12,7 @@ from serving.export.forms.base import Form
 from serving.export.forms.litert import expand_axes
 from serving.export.parity.check import Case, check
 from serving.export.verify import verify
-from serving.hub.light import choose_files, rewrite_manifest
+from serving.hub.published import choose_files, rewrite_manifest
 from serving.runtime.artefact import Artefact, read_manifest
 from serving.runtime.errors import ConversionError, ParityError, UnsupportedError
 from serving.runtime.sessions import open_graph

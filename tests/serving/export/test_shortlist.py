@@ -14,7 +14,7 @@ from serving.export.onnx.quantize import quantize
 from serving.export.onnx.ranges import observe
 from serving.export.shortlist import FILE, Shortlist, choose_shortlist, estimate, of_artefact
 from serving.export.verify import verify
-from serving.hub.light import choose_files, rewrite_manifest
+from serving.hub.published import choose_files, rewrite_manifest
 from serving.runtime import Runtime, Sampling
 from serving.runtime.artefact import read_manifest
 from serving.runtime.manifest_format import checked

@@ -15,7 +15,7 @@ from serving.export.kinds import kind_of
 from serving.export.onnx import weights
 from serving.export.onnx.weights import ALIGNED, Beside, WeightsFile
 from serving.export.verify import verify
-from serving.hub.light import choose_files, rewrite_manifest
+from serving.hub.published import choose_files, rewrite_manifest
 from serving.runtime import Runtime, Sampling
 from serving.runtime.artefact import read_manifest
 from serving.runtime.errors import DamagedError, UnsupportedError

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from serving.export.shortlist import Shortlist
-from serving.hub.outputs import pack, unpack
+from serving.hub.published import pack_outputs, unpack_outputs
 from serving.runtime.errors import DamagedError
 from tests.serving.hub.test_hostile import archive
 from zoo.hub.keras_file import UnsafeError, check_keras
@@ -39,17 +39,17 @@ def test_few_bytes_that_become_many_answers_are_refused_before_they_are_parsed(t
     tracemalloc.start()
     try:
         with pytest.raises(DamagedError, match=message):
-            unpack(content)
+            unpack_outputs(content)
         assert tracemalloc.get_traced_memory()[1] < 5 * 2**25
     finally:
         tracemalloc.stop()
 
 
 def test_what_could_not_be_read_again_is_not_published(monkeypatch):
-    monkeypatch.setattr("serving.hub.outputs.MOST_ROWS", 3)
-    assert len(unpack(pack(["a"] * 3, ["b"] * 3, ["c"] * 3))[0]) == 3
+    monkeypatch.setattr("serving.hub.published.MOST_ROWS", 3)
+    assert len(unpack_outputs(pack_outputs(["a"] * 3, ["b"] * 3, ["c"] * 3))[0]) == 3
     with pytest.raises(ValueError, match="at most 3 rows of 65,536 bytes .* received 4 rows of up to"):
-        pack(["a"] * 4, ["b"] * 4, ["c"] * 4)
+        pack_outputs(["a"] * 4, ["b"] * 4, ["c"] * 4)
 
 
 def arrays(count, **how):

@@ -10,7 +10,7 @@ import pytest
 from serving.export import runs as exported
 from serving.hub.card import card, worst
 from serving.hub.checking import PARTS, Published, check, write_table
-from serving.hub.outputs import FILE, pack, unpack
+from serving.hub.published import OUTPUTS, pack_outputs, unpack_outputs
 from serving.runtime.artefact import MANIFEST
 from tests.serving import fake_artefact
 from tests.serving.hub import echo
@@ -141,9 +141,9 @@ def reseal(hub, change_manifest=lambda manifest: None, change_entry=lambda entry
 
 def better(hub):
     """The stored answers are the references, and the scores say so."""
-    path = hub / "echo" / "1" / FILE
-    inputs, references, _ = unpack(path.read_bytes())
-    path.write_bytes(pack(inputs, references, references))
+    path = hub / "echo" / "1" / OUTPUTS
+    inputs, references, _ = unpack_outputs(path.read_bytes())
+    path.write_bytes(pack_outputs(inputs, references, references))
     reseal(hub)
 
 
@@ -186,7 +186,7 @@ LIES = {  # what is published, and what the check then finds
         "files",
         "SHA-256 of source.spm",
     ),
-    "a missing file": (lambda hub: (hub / "echo" / "1" / FILE).unlink(), "files", f"SHA-256 of {FILE}"),
+    "a missing file": (lambda hub: (hub / "echo" / "1" / OUTPUTS).unlink(), "files", f"SHA-256 of {OUTPUTS}"),
 }
 
 
@@ -245,8 +245,8 @@ def test_two_published_models_are_compared_on_their_answers(hub, monkeypatch, ca
     """A second model says the right answer to one more question."""
     shutil.copytree(hub / "echo" / "1", hub / "echo" / "2")
     home = hub / "echo" / "2"
-    inputs, references, outputs = unpack((home / FILE).read_bytes())
-    (home / FILE).write_bytes(pack(inputs, references, [*outputs[:4], references[4], outputs[5]]))
+    inputs, references, outputs = unpack_outputs((home / OUTPUTS).read_bytes())
+    (home / OUTPUTS).write_bytes(pack_outputs(inputs, references, [*outputs[:4], references[4], outputs[5]]))
     fake_artefact.change(home, version=2)
     with echo.changing(hub) as index:
         index["models"].append(index["models"][0] | {"version": 2})
@@ -261,7 +261,7 @@ def test_two_published_models_are_compared_on_their_answers(hub, monkeypatch, ca
 
 
 def test_the_answers_are_compressed_well(whole):
-    content = (whole / "echo" / "1" / FILE).read_bytes()
+    content = (whole / "echo" / "1" / OUTPUTS).read_bytes()
     assert len(content) < len(gzip.decompress(content))
 
 

@@ -5,7 +5,7 @@ import pytest
 from serving import Runtime
 from serving.export import export_run
 from serving.hub import Facts, check, publish
-from serving.hub.outputs import FILE, unpack
+from serving.hub.published import OUTPUTS, unpack_outputs
 from serving.runtime.artefact import read_manifest
 from tests.shared import mostly_at_releases
 from tests.tasks import runs
@@ -36,7 +36,7 @@ def test_a_task_is_published_and_checked(task, tmp_path):
     held = {name for name in entry["files"] if name.endswith(".onnx")}
     assert {name.replace(".int8", "") for name in held} == GRAPHS[task]
     assert all((".int8." in name) is bool(entry["int8"]) for name in held)
-    inputs, references, outputs = unpack((home / FILE).read_bytes())
+    inputs, references, outputs = unpack_outputs((home / OUTPUTS).read_bytes())
     whole = recipe.job.read(recipe, "test")
     assert ("".join(inputs) == whole[0][0]) if task == "continue" else ((inputs, references) == whole)
     rows = check(home, entry)

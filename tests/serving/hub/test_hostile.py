@@ -17,7 +17,7 @@ import pytest
 import zoo
 from serving import Runtime
 from serving.hub import check, package, publish
-from serving.hub.opened import open_model
+from serving.hub.published import open_model
 from serving.runtime.errors import DamagedError
 from tests.house_rules import ROOT
 from tests.serving import fake_artefact

@@ -11,7 +11,7 @@ import pytest
 
 from serving import Runtime
 from serving.hub import Facts, TestSet, publish, publishing, shelf
-from serving.hub.outputs import FILE, pack, unpack
+from serving.hub.published import OUTPUTS, pack_outputs, unpack_outputs
 from serving.runtime.artefact import check_files, read_manifest
 from serving.runtime.errors import DamagedError, ParityError
 from tests.recipes.small import recipe
@@ -91,7 +91,7 @@ def test_a_published_model_is_run_by_its_name(whole, monkeypatch, capsys):
 def test_a_full_artefact_keeps_every_file(made, tmp_path):
     run, artefact = made
     entry = publish(artefact, run, tmp_path / "hub", FACTS, light=False, test=six(run))
-    kept = set(entry["files"]) - {FILE}
+    kept = set(entry["files"]) - {OUTPUTS}
     assert kept == files(artefact) and entry["requires"]["tensorflow"] == ">=2.21"
     assert "left_out" not in read_manifest(tmp_path / "hub" / "echo" / "1")
     assert Runtime(tmp_path / "hub" / "echo" / "1", precision="float32").run(["abc"], beam=1)[0].text == "abc"
@@ -119,11 +119,11 @@ def test_no_folder_of_the_machine_is_published(whole, made):
 
 
 def test_answers_are_kept_in_order_and_always_in_the_same_bytes(whole):
-    content = (whole / "echo" / "1" / FILE).read_bytes()
+    content = (whole / "echo" / "1" / OUTPUTS).read_bytes()
     rows = [json.loads(line) for line in gzip.decompress(content).decode().splitlines()]
     assert [tuple(row.values()) for row in rows] == [(one, other, one) for one, other in echo.ROWS]
-    inputs, references, outputs = unpack(content)
-    assert pack(inputs, references, outputs) == content
+    inputs, references, outputs = unpack_outputs(content)
+    assert pack_outputs(inputs, references, outputs) == content
     assert content[4:8] == b"\0\0\0\0"  # no time
 
 
@@ -143,9 +143,9 @@ def test_answers_are_kept_in_order_and_always_in_the_same_bytes(whole):
     ids=["plain", "a key missing", "a number", "a list", "no newline", "empty", "cut", "too long"],
 )
 def test_answers_that_are_none_are_refused(content, message, monkeypatch):
-    monkeypatch.setattr("serving.hub.outputs.MOST_BYTES", 2_000)
+    monkeypatch.setattr("serving.hub.published.MOST_BYTES", 2_000)
     with pytest.raises(DamagedError, match=message):
-        unpack(content)
+        unpack_outputs(content)
 
 
 def changed(path, old, new):
