@@ -1,9 +1,18 @@
 """Plain: corpora, synthetic tasks, and batches of static shapes; everything is NumPy."""
 
-from zoo.data.batching import Batches, LabelledBatches, PairBatches, PartnerBatches, TaggedBatches, first_pieces, pad
+from zoo.data.batching import (
+    Batches,
+    Completions,
+    LabelledBatches,
+    PairBatches,
+    PartnerBatches,
+    TaggedBatches,
+    first_pieces,
+    pad,
+)
 from zoo.data.corpora import babi, find_parallel, read_lines, running_text, sst, tagged, trec
+from zoo.data.epochs import Windows
 from zoo.data.synthetic import date_pairs, dates, duplication, reversal
-from zoo.data.windows import Completions, Windows
 
 __all__ = [
     "Batches",

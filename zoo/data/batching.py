@@ -1,4 +1,4 @@
-"""Padding, and the batches of parallel and of labelled texts: a label for each text, each word or two texts."""
+"""Padding, and batches: of parallel texts, of labels for texts, words or pairs, and of prompts and completions."""
 
 from collections.abc import Callable
 
@@ -131,7 +131,7 @@ class LabelledBatches(_Sentences):
         noise: draws another form of a sentence for every batch, see `zoo.text.SubwordNoise`; a batch stays a pure
             function of the seed and the step.
         around: the ids before and behind every text.
-        **plan: `batch_size` and the other settings of `zoo.data.epochs.Bucketed`.
+        **plan: `batch_size` and the other settings of `Bucketed`.
 
     Raises:
         ValueError: if labels and sentences differ in number, none is left, or a count is not positive.
@@ -182,7 +182,7 @@ class PairBatches(Bucketed):
         pairs: of each pair, the token ids of each word of the first text, and those of the second.
         labels: the id of each pair's label, or its number, a float.
         around: the ids before and behind every text.
-        **plan: `batch_size` and the other settings of `zoo.data.epochs.Bucketed`.
+        **plan: `batch_size` and the other settings of `Bucketed`.
 
     Raises:
         ValueError: if labels and pairs differ in number, none is left, or a count is not positive.
@@ -223,6 +223,43 @@ class PartnerBatches(PairBatches):
     def assemble(self, examples, shape, step):
         places, scale = np.arange(self.batch_size, dtype="int32"), np.full(self.batch_size, self._scale, "float32")
         return super().assemble(examples, shape, step) | {"labels": places, "scale": scale}
+
+
+class Completions(Bucketed):
+    """`token_ids` (B, T): BOS and the text but for its last token; `labels` (B, T): the text; `weights` (B, T) float32.
+
+    A text is a prompt and its completion; weights are 1 where the label belongs to a completion, 0 elsewhere.
+
+    Args:
+        prompts: token ids of each prompt.
+        completions: token ids of what follows each, at least one token.
+        **plan: `batch_size` and the other settings of `Bucketed`.
+
+    Raises:
+        ValueError: if prompts and completions differ in number, a completion is empty, or a count is not positive.
+    """
+
+    def __init__(self, prompts: list[list[int]], completions: list[list[int]], **plan):
+        empty = sum(not completion for completion in completions)
+        if len(prompts) != len(completions) or empty:
+            raise ValueError(
+                "Expected a completion of at least one token for every prompt; received "
+                f"{len(prompts)} prompts, {len(completions)} completions and {empty} empty ones."
+            )
+        self._prompts, self._completions = prompts, completions
+        lengths = [len(one) + len(other) for one, other in zip(prompts, completions, strict=True)]
+        super().__init__(np.array(lengths, int).reshape(-1, 1), **plan)
+
+    def assemble(self, examples, shape, step):
+        token_ids, labels = (np.zeros((self.batch_size, shape[0]), "int32") for _ in range(2))
+        weights = np.zeros(labels.shape, "float32")
+        token_ids[: len(examples), 0] = BOS
+        for index, example in enumerate(examples):
+            prompt, text = self._prompts[example], self._prompts[example] + self._completions[example]
+            labels[index, : len(text)] = text
+            token_ids[index, 1 : len(text)] = text[:-1]
+            weights[index, len(prompt) : len(text)] = 1.0
+        return {"token_ids": token_ids, "labels": labels, "weights": weights}
 
 
 def _numbers(labels):

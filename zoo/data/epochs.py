@@ -1,9 +1,11 @@
-"""The order of examples in a training: static shapes, and a pure function of (seed, step)."""
+"""The order of examples in a training, as buckets of a few shapes or windows: a pure function of (seed, step)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import numpy as np
+
+from zoo.text.base import BOS, PAD
 
 _LEVELS = 64  # quantiles that are tried as bucket boundaries
 _MULTIPLE = 4  # shapes are rounded up to a multiple of this
@@ -95,7 +97,7 @@ class Bucketed(ABC):
         return (self.batch(step) for step in range(self.steps_per_epoch))
 
     def _step(self, step: int) -> tuple[int, np.ndarray]:
-        check_step(step)
+        _check_step(step)
         epoch, position = divmod(step, self.steps_per_epoch)
         current, plan = self._epoch
         if current != epoch:
@@ -114,7 +116,80 @@ class Bucketed(ABC):
         return [plan[i] for i in random.permutation(len(plan))] if self.shuffle else plan
 
 
-def check_step(step: int) -> None:
+class Windows:
+    """`token_ids` (B, C): BOS and then C - 1 tokens; `labels` (B, C): C tokens; `weights` (B, C) float32.
+
+    If shuffled, the windows of a step begin at random places, drawn from (seed, step) alone. Otherwise they follow each
+    other: every token of the text is predicted exactly once an epoch, and the last batch is filled up with weight 0.
+
+    Args:
+        ids: token ids of the whole text.
+        context: C, the number of tokens of a window.
+        batch_size: B, the number of windows of every batch.
+        seed: of the places.
+        shuffle: random windows, or with False consecutive ones.
+
+    Attributes:
+        shapes, dropped, cut: as of `Bucketed`: `[(C,)]`, 0 and 0.
+        steps_per_epoch: number of batches that hold as many tokens as the text.
+
+    Raises:
+        ValueError: if a count is not positive, or the text is shorter than a window.
+    """
+
+    dropped = cut = 0
+
+    def __init__(self, ids: list[int], *, context: int, batch_size: int, seed: int = 0, shuffle: bool = True):
+        if context < 1 or batch_size < 1:
+            raise ValueError(f"context and batch_size must be positive; received {context} and {batch_size}.")
+        if len(ids) < context:
+            raise ValueError(
+                f"The text has {len(ids)} tokens and is shorter than a window of context={context}: "
+                "give more text, or a shorter context."
+            )
+        self._ids = np.asarray(ids, "int32")
+        self.context, self.batch_size, self.seed, self.shuffle = context, batch_size, seed, shuffle
+        self.shapes = [(context,)]
+        self.steps_per_epoch = -(-len(ids) // (context * batch_size))
+
+    def batch(self, step: int) -> dict[str, np.ndarray]:
+        """The batch of a global step >= 0."""
+        _check_step(step)
+        places = self._starts(step)[:, None] + np.arange(self.context)
+        there = places < len(self._ids)
+        labels = np.where(there, self._ids[np.minimum(places, len(self._ids) - 1)], PAD)
+        begins = np.full((self.batch_size, 1), BOS, "int32")
+        return {
+            "token_ids": np.concatenate([begins, labels[:, :-1]], axis=1),
+            "labels": labels,
+            "weights": there.astype("float32"),
+        }
+
+    def longest(self) -> dict[str, np.ndarray]:
+        """A batch of the only shape: for whoever asks what a step will cost."""
+        return self.batch(0)
+
+    def by_shape(self) -> list[tuple[int, dict[str, np.ndarray]]]:
+        """How many batches of an epoch have each shape, and one of them: there is one shape."""
+        return [(self.steps_per_epoch, self.longest())]
+
+    def _starts(self, step: int) -> np.ndarray:
+        """Where each window begins: (batch_size,)."""
+        if self.shuffle:
+            random = np.random.default_rng((self.seed, step))
+            return random.integers(len(self._ids) - self.context + 1, size=self.batch_size)
+        first = step % self.steps_per_epoch * self.batch_size
+        return (first + np.arange(self.batch_size)) * self.context
+
+    def __len__(self) -> int:
+        return self.steps_per_epoch
+
+    def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
+        """The batches of epoch 0."""
+        return (self.batch(step) for step in range(self.steps_per_epoch))
+
+
+def _check_step(step: int) -> None:
     """Refuse a negative step."""
     if step < 0:
         raise ValueError(f"step must be at least 0; received {step}.")

@@ -14,7 +14,6 @@ from zoo import training
 from zoo.core import devices as many
 from zoo.core.escaping import in_line
 from zoo.core.storage import save_model, write_atomically, write_bytes, write_json, write_text
-from zoo.data.epochs import Bucketed
 from zoo.models import Ensemble
 from zoo.recipes import evaluations, folder
 from zoo.recipes.card import describe, find_untaught, mend_labels
@@ -275,14 +274,9 @@ def _describe_cuts(recipe, parts):
         most = recipe.training.max_length
         yield f"{parts.train.dropped:,} training examples are left out: longer than training.max_length={most} tokens"
     for name, batches in (("training", parts.train), ("validation", parts.valid)):
-        if _count_cut(batches):
+        if batches.cut:
             most = recipe.text.max_input_length
-            yield f"{_count_cut(batches):,} {name} texts are read up to text.max_input_length={most} tokens"
-
-
-def _count_cut(batches):
-    """How many texts were cut; batches of windows cut none."""
-    return batches.cut if isinstance(batches, Bucketed) else 0
+            yield f"{batches.cut:,} {name} texts are read up to text.max_input_length={most} tokens"
 
 
 def _load_tokenizers(recipe, earlier):
@@ -322,7 +316,7 @@ def _summarize(recipe, model, parts):
         "labels": len(parts.labels),
         "shapes": [list(map(int, shape)) for shape in parts.train.shapes],
         "dropped": parts.train.dropped,
-        "cut": {"train": _count_cut(parts.train), "valid": _count_cut(parts.valid)},
+        "cut": {"train": parts.train.cut, "valid": parts.valid.cut},
         "data_sha256": parts.card["sha256"]["train"],
         "backend": keras.backend.backend(),
         "keras": keras.__version__,
