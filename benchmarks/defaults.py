@@ -30,7 +30,8 @@ from harness.report import RESULTS, table
 from harness.runs import seqzoo
 
 from zoo.data.formats.base import ROLES
-from zoo.recipes.proposal import merge_tables, propose
+from zoo.recipes.files import merge
+from zoo.recipes.proposal import propose
 from zoo.recipes.toml import toml
 from zoo.tasks import TASKS
 
@@ -208,7 +209,7 @@ def recipes(name, files, updates):
     for other in names:
         settings = {key: value for key, value in default.items() if key not in CHOSEN}
         settings["text"] = {key: value for key, value in default["text"].items() if key != "noise"}
-        settings = merge_tables(settings, tables[other])
+        settings = merge(settings, tables[other])
         if system(settings) != system(default):
             found[other] = settings
     return found

@@ -5,7 +5,8 @@
 
 from zoo.recipes.files import dumps, list_recipes, load, load_for_training
 from zoo.recipes.folder import check_run
-from zoo.recipes.recipe import Recipe, check_data, explain, last_split, make, read
+from zoo.recipes.recipe import Recipe, check_data, explain, make, read
+from zoo.tasks.parts.corpora import last_split
 
 __all__ = [
     "Recipe",

@@ -86,8 +86,10 @@ def mistakes(recipe, evaluation, most):
     name, options = job.choose_scoring(recipe, references)
     if name == "language_model":
         measure, values, order = rank_mistakes(name, measured["nats"], measured["characters"])
-        inputs = _window_texts(inputs[0], measured["characters"]) if recipe.data.windows else inputs
-        outputs, references = [None] * len(values), [None] * len(values) if recipe.data.windows else references
+        outputs = [None] * len(values)
+        if recipe.data.windows:
+            inputs = [inputs[0][start:end] for start, end in _window_places(measured["characters"])]
+            references = [None] * len(values)
     else:
         measure, values, order = rank_mistakes(name, outputs, references, confidences, **options)
     columns = {"place": places} if places else {}
@@ -281,7 +283,7 @@ def compare_records(first, second, *sides):
     if name == "language_model":
         *answers, references, sizes = _align(*sides)
         options, inputs = options | {"bytes": sizes}, sides[0].get("inputs")
-        inputs = inputs or _describe_windows(references)
+        inputs = inputs or [f"characters {start + 1:,} to {end:,}" for start, end in _window_places(references)]
     else:
         answers, references, inputs = [side["outputs"] for side in sides], sides[0]["references"], sides[0]["inputs"]
     grouped_by, groups = _groups(sides[0], references)
@@ -321,16 +323,10 @@ def _groups(side, references):
     return "label", dict(sorted(groups.items()))
 
 
-def _window_texts(text, characters):
-    """The text of each window of a running text."""
+def _window_places(characters):
+    """(start, end) of each window of a running text, in characters."""
     ends = np.rint(np.cumsum(characters)).astype(int)
-    return [text[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
-
-
-def _describe_windows(characters):
-    """A sentence part for each window of a running text, such as "characters 1 to 80"."""
-    ends = np.rint(np.cumsum(characters)).astype(int)
-    return [f"characters {start + 1:,} to {end:,}" for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    return zip([0, *ends[:-1]], ends, strict=True)
 
 
 def _align(one, other):

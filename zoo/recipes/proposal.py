@@ -11,7 +11,7 @@ from zoo.data import formats
 from zoo.data.formats.names import normal
 from zoo.recipes import beginning, languages
 from zoo.recipes.card import describe, find_untaught, mend_labels
-from zoo.recipes.files import combine_settings, merge_overrides
+from zoo.recipes.files import combine_settings, merge, merge_overrides
 from zoo.recipes.recipe import TEXTS, allowed_tables, make
 from zoo.recipes.toml import comment, line, toml
 from zoo.scores.labels import choose_rules, describe_rules
@@ -90,7 +90,7 @@ def propose(task, files, name, overrides=(), network=None):
     if network is not None:
         texts = job.texts(train.inputs, train.answers)
         starter, network_notes = beginning.starter(task, network, starter, texts)
-    starter = merge_tables(sizes(job, starter, train, network), starter)
+    starter = merge(sizes(job, starter, train, network), starter)
     settings = combine_settings([settings | {"data": data} | starter, overrides])
     parts = mend_labels(job, make(settings), _read_splits(settings, train))
     settings = combine_settings([settings, _scope(job, parts) | _context(settings, parts), overrides])
@@ -203,14 +203,6 @@ def sizes(job, starter, train, network=None):
     every = max(1, steps // 10)
     training = {"steps": every * 10, "validate_every": every, "warmup": every}
     return {"text": text, "training": training}
-
-
-def merge_tables(base, own):
-    """`base` with the settings of `own`, table by table."""
-    result = dict(base)
-    for key, value in own.items():
-        result[key] = merge_tables(result.get(key, {}), value) if isinstance(value, dict) else value
-    return result
 
 
 def _vocabulary_size(texts, settings):

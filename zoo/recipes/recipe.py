@@ -247,8 +247,3 @@ def check_data(recipe, splits, directory=None):
 def read(recipe, split, directory=None):
     """(inputs, answers) of a split of the recipe's data, see `zoo.tasks.parts.corpora.read`."""
     return recipe.job.read(recipe, split, directory)
-
-
-def last_split(recipe, directory=None):
-    """The split that is scored unless another one is asked for: the test, or what validates if there is none."""
-    return corpora.last_split(recipe, directory)

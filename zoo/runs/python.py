@@ -11,9 +11,10 @@ from typing import Any
 
 from zoo.recipes.files import load_for_training
 from zoo.recipes.folder import check_run, resume_from
-from zoo.recipes.recipe import check_data, last_split
+from zoo.recipes.recipe import check_data
 from zoo.runs import start
 from zoo.settings.training import Search
+from zoo.tasks.parts import corpora
 from zoo.tasks.parts.files import make_examples
 from zoo.tasks.parts.task import Run
 
@@ -133,7 +134,7 @@ def evaluate(
     if beams is not None and not isinstance(recipe.search, Search):
         raise ValueError(f"the task {recipe.task!r} is scored without a search, which beams would change.")
     data = _check_examples(recipe, data, split or "test")
-    split = split or last_split(recipe, data)
+    split = split or corpora.last_split(recipe, data)
     check_data(recipe, (split,), data)
     scores, _ = start.evaluate(open_run(run), split, data, beams=beams, limit=limit, progress=progress)
     return {"task": recipe.task, "split": split, **scores}

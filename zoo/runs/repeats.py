@@ -49,13 +49,9 @@ class Stopped(KeyboardInterrupt):
 
 def seed_trials(recipe, count):
     """The trials of a recipe with `count` seeds, the recipe's own and the next ones."""
-    first = recipe.training.seed
-
-    def trial(seed):
-        return Trial(f"seed-{seed}", structs.replace(recipe, training=structs.replace(recipe.training, seed=seed)))
-
     _check_count(count)
-    return [trial(seed) for seed in range(first, first + count)]
+    settings = [structs.replace(recipe.training, seed=recipe.training.seed + more) for more in range(count)]
+    return [Trial(f"seed-{each.seed}", structs.replace(recipe, training=each)) for each in settings]
 
 
 def sweep(name_or_path, axes, overrides=(), imports=()):

@@ -22,7 +22,7 @@ from zoo.scores.transitions import SAME, SCHEME
 TAG = re.compile(r"O|[BIESLUM](-.+)?")  # outside; begin, inside, end, single; last and unit of BILOU; middle of BMES
 RUNS = "runs"
 RULES = {"conlleval": "BIES", "iob2": "BI", "bioes": "BIES", RUNS: ""}  # the prefixes that each knows
-UNREAD = "_"  # the tag of a word behind the longest input: it belongs to no entity
+UNREAD = "_"  # the tag of a word behind the longest input, which belongs to no entity; in CoNLL-U an empty field
 
 
 def classification_scores(outputs, references):

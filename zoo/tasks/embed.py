@@ -83,12 +83,6 @@ class Embed(Task):
         """(the token ids of each text, how many texts `max_input_length` cut)."""
         return cut_texts([[ids] for ids in tokenizer.encode(texts)], recipe.text.max_input_length)
 
-    def _make_batches(self, recipe, tokenizer, texts):
-        """(batches of texts, how many texts `max_input_length` cut)."""
-        words, cut = self._encode(recipe, tokenizer, texts)
-        plan = {"around": tokenizer.around, "batch_size": BATCH_SIZE, "shuffle": False}
-        return LabelledBatches(words, [0] * len(words), **plan), cut
-
     def model(self, recipe, *sizes):
         """An `Encoder`."""
 
@@ -112,7 +106,9 @@ class Embed(Task):
 
     def predict(self, run, texts, progress=None, compiled=None):
         """(the vectors of the texts, `(texts, units)` float32; how many texts were cut)."""
-        batches, cut = self._make_batches(run.recipe, run.tokenizers[0], list(texts))
+        words, cut = self._encode(run.recipe, run.tokenizers[0], list(texts))
+        plan = {"around": run.tokenizers[0].around, "batch_size": BATCH_SIZE, "shuffle": False}
+        batches = LabelledBatches(words, [0] * len(words), **plan)
         answering.check_lengths(run.recipe, run.model, {"data": batches})
         encoder = compiled or answering.compile_answers(run.model)
         vectors, done = np.zeros((len(texts), run.model.units), "float32"), 0

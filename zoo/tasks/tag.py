@@ -6,7 +6,7 @@ import numpy as np
 
 from zoo.data import TaggedBatches
 from zoo.scores.confidence import softmax
-from zoo.scores.labels import choose_rules, tagging
+from zoo.scores.labels import UNREAD, choose_rules, tagging
 from zoo.scores.transitions import likeliest_tags, transitions
 from zoo.settings.data import Files, Tagged
 from zoo.settings.slots import TAGS
@@ -20,7 +20,6 @@ ENOUGH = 50  # sentences with an entity that are needed to choose weights, or th
 UNSEEN = 0.01  # the share of new words from which on reading their spelling is worth it
 OUTSIDE = "O"  # the tag of a word that belongs to no entity
 BALANCES = tuple(step / 2 for step in range(-8, 3))  # what may be added to the logit of that tag
-UNREAD = "_"  # the tag of a word behind the longest input; CoNLL-U writes "_" for an empty field
 
 
 class Tag(Labelling):

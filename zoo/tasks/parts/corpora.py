@@ -123,7 +123,7 @@ def training_data(recipe, directory=None):
 
 
 def last_split(recipe, directory=None):
-    """The split to score: "test", or "valid" where there is no test."""
+    """The split that is scored unless another one is asked for: "test", or "valid" where there is no test."""
     if isinstance(recipe.data, FILES):
         return files.last_split(recipe.data, directory)
     return "valid" if isinstance(recipe.data, data.RunningText) else "test"
