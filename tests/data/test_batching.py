@@ -1,13 +1,18 @@
+"""Padding, and the batches of pairs and of labels, with what stands around every text."""
+
 import numpy as np
 import pytest
 
-from zoo.data import Batches, LabelledBatches, TaggedBatches, first_pieces, pad
-from zoo.text import BOS, EOS, PAD
+from zoo.data import Batches, LabelledBatches, PairBatches, TaggedBatches, first_pieces, pad
+from zoo.text import BOS, EOS, PAD, Around
 
 PAIRS = 101
 SENTENCES = [[[100 * i + j] * (1 + (i + j) % 3) for j in range(1 + i % 7)] for i in range(1, 40)]
 LABELS = [i % 5 for i in range(1, 40)]
 TAGS = [[(i + j) % 4 for j in range(len(sentence))] for i, sentence in enumerate(SENTENCES, 1)]
+AROUND = Around((2, 9), (3,))
+WORDS = [[[4, 5], [6]], [[7]]]
+PLAN = {"batch_size": 3, "num_buckets": 1, "shuffle": False}
 
 
 @pytest.fixture
@@ -203,3 +208,47 @@ def test_batches_of_labels_refuse_misuse():
 def test_a_number_keeps_its_fraction(numbers):
     batch = LabelledBatches([[[5]], [[6]]], numbers, batch_size=2, shuffle=False).batch(0)
     assert batch["labels"].dtype == "float32" and batch["labels"].tolist() == [1, 2.5]
+
+
+def whole(batch, name="token_ids", lengths="lengths"):
+    """The rows of a batch without their padding."""
+    return [row[:length].tolist() for row, length in zip(batch[name], batch[lengths], strict=True)]
+
+
+def test_around_a_text_of_a_label():
+    batch = LabelledBatches(WORDS, [1, 0], around=AROUND, **PLAN).batch(0)
+    assert whole(batch) == [[2, 9, 4, 5, 6, 3], [2, 9, 7, 3], []]
+
+
+def test_around_tagged_words():
+    batch = TaggedBatches(WORDS, [[8, 7], [6]], around=AROUND, **PLAN).batch(0)
+    assert whole(batch, "labels") == [[0, 0, 8, 0, 7, 0], [0, 0, 6, 0], []]
+    assert (np.flatnonzero(batch["weights"][0]) == [2, 4]).all()
+
+
+def test_around_both_texts_of_a_pair():
+    batch = PairBatches([(WORDS[0], WORDS[1])], [1], around=AROUND, **PLAN).batch(0)
+    assert whole(batch, "first_ids", "first_lengths")[0] == [2, 9, 4, 5, 6, 3]
+    assert whole(batch, "second_ids", "second_lengths")[0] == [2, 9, 7, 3]
+
+
+def test_around_a_source_and_a_target():
+    """What stands before a target is written, and is no first input of the decoder."""
+    batch = Batches([[4, 5]], [[6]], around=(Around((), (3, 8)), AROUND), **PLAN).batch(0)
+    assert batch["source_ids"][0].tolist() == [4, 5, 3, 8] and batch["source_lengths"][0] == 4
+    assert batch["target_ids"][0].tolist() == [2, 2, 9, 6]
+    assert batch["labels"][0].tolist() == [2, 9, 6, 3]
+    assert batch["weights"][0].tolist() == [1, 1, 1, 1]
+    bare = Batches([[4]], [[6, 7]], around=(Around(), Around((), ())), **PLAN).batch(0)
+    assert bare["target_ids"][0, :2].tolist() == [2, 6] and bare["labels"][0, :2].tolist() == [6, 7]
+    assert bare["weights"][0].sum() == 2
+
+
+def test_noise_leaves_alone_what_stands_around():
+    def hidden(sentence, room, random):
+        assert room >= 3
+        return [[1] * len(word) for word in sentence]
+
+    hidden.growth = 1.0
+    batch = LabelledBatches(WORDS[:1], [1], noise=hidden, around=AROUND, **PLAN).batch(0)
+    assert whole(batch) == [[2, 9, 1, 1, 1, 3], [], []]

@@ -1,11 +1,12 @@
 """Readers, on files of a few lines of our own."""
 
 import gzip
+import lzma
 import re
 
 import pytest
 
-from zoo.data import babi, running_text, sst, tagged, trec
+from zoo.data import babi, find_parallel, read_lines, running_text, sst, tagged, trec
 
 TREES = [
     "(3 (2 The) (4 (3 fine) (2 (2 film) (2 .))))",
@@ -187,3 +188,71 @@ def test_what_is_missing_of_babi_is_named(tmp_path):
     for task in (0, 21, "1", [1, 21], [], [2, 2], [True]):
         with pytest.raises(ValueError, match=f"from 1 to 20, or several .*; received {re.escape(repr(task))}"):
             babi(tmp_path, "train", task)
+
+
+def write_bytes(path, data):
+    compressed = {".gz": gzip.compress, ".xz": lzma.compress}.get(path.suffix, bytes)
+    path.write_bytes(compressed(data))
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz"])
+def test_reads_lines(tmp_path, suffix):
+    """What Unicode takes for the end of a line is a part of it, and a byte order mark is no text."""
+    lines = write_bytes(tmp_path / f"a.de{suffix}", "\ufeffeins\u2028a\nzwei\x0b\x85b\n".encode())
+    assert read_lines(lines) == ["eins\u2028a", "zwei\x0b\x85b"]
+    assert read_lines(write_bytes(tmp_path / f"a.en{suffix}", b"one\r\ntwo")) == ["one", "two"]
+
+
+def test_refuses_an_empty_file(tmp_path):
+    with pytest.raises(ValueError, match=r"empty\.gz is empty; expected at least one line"):
+        read_lines(write_bytes(tmp_path / "empty.gz", b""))
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz"])
+def test_names_the_byte_that_is_not_utf8(tmp_path, suffix):
+    path = write_bytes(tmp_path / f"latin{suffix}", "gut\nö Mä".encode() + b"\xe4rz\n")
+    expected = r"latin(\.gz|\.xz)?:2: byte 6 of the line \(byte 10 of the text\) is 0xe4"
+    with pytest.raises(ValueError, match=expected):
+        read_lines(path)
+
+
+def test_names_a_missing_file(tmp_path):
+    with pytest.raises(ValueError, match=r"no file .*nowhere\.de"):
+        read_lines(tmp_path / "nowhere.de")
+
+
+@pytest.mark.parametrize("damage", ["plain", "cut", "changed"])
+def test_refuses_a_broken_gzip_file(tmp_path, damage):
+    whole = gzip.compress(b"a line\n" * 500)
+    changed = whole[:12] + bytes([whole[12] ^ 255]) + whole[13:]
+    data = {"plain": b"a line\n", "cut": whole[:-9], "changed": changed}[damage]
+    path = tmp_path / "broken.gz"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"broken\.gz is not a whole gzip file"):
+        read_lines(path)
+
+
+@pytest.mark.parametrize(
+    ("split", "stored"),
+    [("train", "train"), ("valid", "val"), ("test", "test_2016_flickr"), ("extra", "extra")],
+)
+def test_finds_a_split_under_its_names(tmp_path, split, stored):
+    source = write_bytes(tmp_path / f"{stored}.de.xz", b"1\n")
+    target = write_bytes(tmp_path / f"{stored}.en", b"1\n")
+    assert find_parallel(tmp_path, split, "de", "en") == (source, target)
+
+
+def test_both_files_have_the_same_name(tmp_path):
+    write_bytes(tmp_path / "valid.de", b"1\n")
+    pair = write_bytes(tmp_path / "val.de", b"1\n"), write_bytes(tmp_path / "val.en", b"1\n")
+    assert find_parallel(tmp_path, "valid", "de", "en") == pair
+
+
+def test_says_what_it_looked_for_and_what_is_there(tmp_path):
+    write_bytes(tmp_path / "dev.en", b"1\n")
+    expected = r"looked for valid\.\{de,en\}\[\.gz\|\.xz\], val\..*, dev\..*; found dev\.en\."
+    with pytest.raises(ValueError, match=expected):
+        find_parallel(tmp_path, "valid", "de", "en")
+    with pytest.raises(ValueError, match="no such directory"):
+        find_parallel(tmp_path / "none", "valid", "de", "en")

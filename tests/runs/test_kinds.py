@@ -11,7 +11,7 @@ from zoo import recipes, runs
 from zoo.data import first_pieces
 from zoo.tasks.parts import corpora
 from zoo.tasks.parts.building import build_model
-from zoo.text import BOS, EOS, PAD
+from zoo.text import BOS, EOS, PAD, sentence_ends
 
 ELSEWHERE = ("seq2seq", "stories")  # have tests of their own
 OFTEN = ("transformer", "language_model", "classifier", "pairs", "tagger")  # the others at releases
@@ -163,3 +163,37 @@ def test_wirings_have_the_same_parameters_or_nearly():
     }
     assert counts["pre_norm"] - counts["post_norm"] == 2 * 4  # the final norm
     assert counts["macaron"] - counts["pre_norm"] == 2 * 4 + 4  # one more norm, and one more bias of an output
+
+
+@pytest.mark.release
+def test_a_run_knows_what_ends_a_sentence(tmp_path):
+    one = recipe("stories", training={"steps": 2})
+    data = write_corpus(one, tmp_path / "data")
+    runs.train(one, tmp_path / "run", data)
+    run = runs.open_run(tmp_path / "run")
+    model, (tokenizer,), labels = run.model, run.tokenizers, run.labels
+    np.testing.assert_array_equal(model.embedding.ends, sentence_ends(tokenizer.pieces))
+    inputs, answers = recipes.read(one, "test", data)
+    scores, outputs = runs.evaluate(run, "test", data)
+    (ids,) = tokenizer.encode(inputs[:1])
+    sentences = model.embedding(np.array([[*ids, EOS]]), mask=np.ones((1, len(ids) + 1), bool))[1]
+    assert np.asarray(sentences).sum() == inputs[0].count(".") + inputs[0].count("?") == 3
+    logits = np.asarray(model({"token_ids": np.array([[*ids, EOS]]), "lengths": np.array([len(ids) + 1])}))
+    assert outputs[0] == labels[logits.argmax()]
+    assert scores["accuracy"] == pytest.approx(100 * np.mean([a == b for a, b in zip(outputs, answers, strict=True)]))
+
+
+def test_only_a_classifier_reads_sentences():
+    with pytest.raises(
+        ValueError,
+        match="embedding must be one of tokens, spelled; received 'sentences'. The reason: sentences gives one vector",
+    ):
+        recipe("tagger", embedding={"layer": "sentences", "shortest": 3})
+    with pytest.raises(ValueError, match="embedding must be one of tokens; received 'sentences'"):
+        recipe("language_model", embedding="sentences")
+
+
+def test_an_embedding_reads_sentences_or_spelling():
+    """They are two layers of one slot, so neither has the settings of the other."""
+    with pytest.raises(ValueError, match="embedding = 'spelled' has no setting 'shortest'. .*It takes buckets, alone"):
+        recipe("stories", embedding={"layer": "spelled", "shortest": 2})

@@ -2,17 +2,39 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tests.recipes.small import recipe
+from tests.shared import python
 from zoo import recipes, runs
 from zoo.core import array_files
 from zoo.recipes import folder
+from zoo.runs import training
 from zoo.tasks.parts import corpora
 from zoo.tasks.parts.building import build_model
-from zoo.training import average, checkpoint_path
+from zoo.training import MONITORS, TrainingState, average, checkpoint_path
+
+CODE = """
+import pathlib, sys
+
+class NoTensorFlow:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("tensorflow", "tensorflow_text"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, NoTensorFlow())
+from tests.recipes.small import recipe, write_corpus
+from zoo import recipes, runs
+
+one, here = recipe(sys.argv[1], training={"validate_every": 4}), pathlib.Path(sys.argv[2])
+data = write_corpus(one, here / "data")
+runs.train(one, here / "run", data)
+print(len(runs.evaluate(runs.open_run(here / "run"), "test", data, limit=5)[1]))
+assert "tensorflow" not in sys.modules
+"""
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +134,29 @@ def test_a_damaged_model_is_told(tmp_path):
         (tmp_path / name).touch()
     with pytest.raises(ValueError, match=r"model.keras is damaged: expected a file that Keras has saved. Copy the run"):
         runs.open_run(tmp_path)
+
+
+@pytest.mark.parametrize(("of_average", "averaged"), [(2.0, 2), (4.0, 1), (float("nan"), 1)])
+def test_an_average_that_is_worse_or_not_a_number_is_not_chosen(monkeypatch, of_average, averaged):
+    state = TrainingState(step=2, best=[[3.0, 1], [3.5, 2]], weights={2: "of 2", 1: "of 1"})
+    state.history = [{"step": step, "nll": nll, "accuracy": 0.5} for nll, step in state.best]
+    steps, loaded = SimpleNamespace(model=None, reload=lambda: None, evaluate=None), []
+    monkeypatch.setattr("zoo.training.average", lambda weights, model: loaded.append(weights))
+    measure = lambda: {"nll": of_average, "accuracy": 0.5}  # noqa: E731
+    monkeypatch.setattr("zoo.training.set_weights", lambda model, weights: loaded.append(weights))
+    scores = training._choose_weights(steps, measure, state, MONITORS["nll"])
+    assert scores == {"nll": of_average if averaged == 2 else 3.0, "accuracy": 0.5, "averaged": averaged}
+    assert loaded == [["of 1", "of 2"]] + ([] if averaged == 2 else ["of 1"])
+
+
+def test_without_a_validation_the_weights_of_the_last_step_stay():
+    scores = training._choose_weights(
+        SimpleNamespace(model=None), lambda: {"nll": 5.0}, TrainingState(), MONITORS["nll"]
+    )
+    assert scores == {"nll": 5.0, "averaged": 0}
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("model", ["seq2seq", "tagger"])
+def test_jax_needs_no_tensorflow(model, tmp_path):
+    assert python("-c", CODE, model, tmp_path, KERAS_BACKEND="jax").stdout.strip() == "5"

@@ -10,6 +10,8 @@ from zoo import recipes, scores
 from zoo.recipes import evaluations
 from zoo.runs import evaluate, evaluation, open_run
 from zoo.tasks import TASKS
+from zoo.tasks.parts.building import build_model
+from zoo.text import Tokenizer
 
 EXPECTED = {  # what `seqzoo evaluate --json` promises
     "translate": {"bleu", "chrf", "ter", "exact_match"},
@@ -25,6 +27,10 @@ EXPECTED = {  # what `seqzoo evaluate --json` promises
 
 
 QUICK = ("classify", "continue")  # the others are asked the same in the slow run
+KNOWN = ["pay my bill now", "call my bank now", "pay the bank"] * 4
+TEXTS = ["pay my bill", "pay zyx qqq vvv bill", "zyx qqq", "qqq", "pay 日本 zyx my 語 語", "bill zyx"]
+STACK = {"model": {"kind": "transformer", **runs.STACK}, "text": {"vocab_size": 40}}
+ADAPTIVE = {"depth": "depth_adaptive", "loss": {"kind": "depth_adaptive"}}
 
 
 @pytest.fixture(
@@ -123,3 +129,35 @@ def test_without_a_test_what_validates_is_scored(tmp_path):
     assert recipes.last_split(data) == "valid"
     assert recipes.last_split(data, one.data.test) == "test"  # examples that are given are none of the recipe's
     assert recipes.last_split(data, tmp_path / "nowhere") == "test"
+
+
+@pytest.mark.parametrize("task", ["classify", "compare"])
+@pytest.mark.parametrize("pieces", ["word", "unigram", "bpe", "char"])
+def test_the_words_of_a_text_are_those_of_the_whole(task, pieces):
+    tokenizer = Tokenizer.train(KNOWN, 40, model_type=pieces)
+    for text in TEXTS:
+        words = TASKS[task].words(tokenizer, text)
+        assert len(words) == len(text.split())
+        assert sum(words, []) == tokenizer.encode([text])[0], text
+
+
+def covered(tmp_path, **changes):
+    return runs.recipe("transduce", tmp_path, search={"max_output_length": 6, "coverage_penalty": 0.2}, **changes)
+
+
+TOLD = {"seq2seq": {}, "stack": STACK, "reversible": STACK | {"depth": "reversible"}}
+UNTOLD = {"none": {"attention": "none"}, "universal": STACK | {"depth": "universal"}, "exits": STACK | ADAPTIVE}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_coverage_penalty_is_taken_where_attention_is_told(name, tmp_path):
+    one = covered(tmp_path, **TOLD[name])
+    one.job.check(one)
+    build_model(one.job, one, 11, 13).source_mask({"mask": None})  # an error where it is not told
+
+
+@pytest.mark.parametrize("name", UNTOLD)
+def test_a_coverage_penalty_is_refused_elsewhere(name, tmp_path):
+    one = covered(tmp_path, **UNTOLD[name])
+    with pytest.raises(ValueError, match="coverage_penalty needs the attention of each step .* Leave it out"):
+        one.job.check(one)
