@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from zoo.attention import AdditiveAttention, DotProductAttention, MultiLinearAttention
-from zoo.attention.additive import additive_scores
+from zoo.attention.alignment import additive_scores
 from zoo.core.masks import masked_mean
 from zoo.depth import MultinomialExit, SequenceExit, make_star_stack
 from zoo.embeddings import NoPositions, SentenceEmbedding, SpelledEmbedding

@@ -8,7 +8,7 @@ from keras import ops
 
 from tests.weights import randomised
 from zoo.attention import AdaptiveSpanAttention, MultiHeadAttention
-from zoo.attention.banded import slant, soft_span, straighten
+from zoo.attention.adaptive_span import slant, soft_span, straighten
 from zoo.blocks import PreNorm
 from zoo.check.laws import length_mask, sequences
 from zoo.check.steps import check_steps

@@ -7,7 +7,7 @@ from keras import ops
 
 from tests.weights import randomised
 from zoo.attention import LocalAttention, RingLSHAttention
-from zoo.attention.hashing import hash_vectors
+from zoo.attention.lsh import hash_vectors
 from zoo.check.laws import length_mask, sequences
 
 ROWS = ((1, 17), (2, 9), (3, 2), (4, 0))

@@ -6,7 +6,7 @@ from keras import ops
 
 from tests.weights import of_policy, randomised
 from zoo.attention import LSHAttention
-from zoo.attention.hashing import hash_vectors, lsh_attention, unit
+from zoo.attention.lsh import hash_vectors, lsh_attention, unit
 from zoo.check.laws import check_causal, length_mask, sequences
 from zoo.gradients.recall import recording, replaying
 

@@ -5,7 +5,7 @@ import pytest
 
 import zoo
 from zoo.attention import LSHAttention, MultiHeadAttention
-from zoo.attention.ring_lsh import RingLSHAttention
+from zoo.attention.local import RingLSHAttention
 from zoo.core.arrival import ROOMS
 from zoo.core.registry import register, register_as
 

@@ -11,7 +11,7 @@ from tests.blocks.cases import make_block
 from tests.shared import python
 from tests.weights import of_policy, randomised
 from zoo.attention import LSHAttention, MultiHeadAttention
-from zoo.attention.hashing import hash_vectors
+from zoo.attention.lsh import hash_vectors
 from zoo.blocks import Macaron, PreNorm
 from zoo.check.gradients import unseen_weights
 from zoo.check.laws import check_causal, length_mask, sequences
@@ -115,7 +115,7 @@ def test_buckets_are_those_of_the_forward_pass(activations, monkeypatch):
         hashed.append(x)
         return hash_vectors(x, rotations)
 
-    monkeypatch.setattr("zoo.attention.hashed.hash_vectors", spy)
+    monkeypatch.setattr("zoo.attention.lsh.hash_vectors", spy)
     gradients(made(activations))
     assert len(hashed) == 3
 

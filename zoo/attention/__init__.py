@@ -1,13 +1,11 @@
 """Keras: the attention slot: how do positions exchange information?"""
 
 from zoo.attention.adaptive_span import AdaptiveSpanAttention
-from zoo.attention.additive import AdditiveAttention
-from zoo.attention.dot_product import DotProductAttention
-from zoo.attention.local import LocalAttention
+from zoo.attention.alignment import AdditiveAttention, DotProductAttention
+from zoo.attention.local import LocalAttention, RingLSHAttention
 from zoo.attention.lsh import LSHAttention
 from zoo.attention.multi_head import MultiHeadAttention
 from zoo.attention.relative import RelativeAttention
-from zoo.attention.ring_lsh import RingLSHAttention
 from zoo.attention.ssru import SSRU
 from zoo.attention.tensorized import MultiLinearAttention
 

@@ -1,4 +1,9 @@
-"""Attention to the past whose heads learn how far back they look; keys further back are never read."""
+"""Attention to the past whose heads learn how far back they look; keys further back are never read.
+
+Positions are cut into chunks as long as the window, so that a chunk looks at itself and at the one before, in time and
+memory `O(time * window)`. Products over `(chunk, 2 chunk)` hold the band as a slanted strip. `straighten` turns it into
+a rectangle whose columns are distances, and `slant` does the reverse. Both are a pad and a reshape.
+"""
 
 import math
 from typing import Any
@@ -6,13 +11,60 @@ from typing import Any
 import keras
 from keras import initializers, layers, ops
 
-from zoo.attention.banded import chunked, least, most, slant, soft_span, straighten, with_previous
 from zoo.attention.cache import append
+from zoo.attention.chunks import chunked, windows
 from zoo.attention.heads import Heads
 from zoo.core.masks import ImplicitMasks
 from zoo.core.protocols import Attention
 from zoo.core.registry import register
 from zoo.gradients.means import mean_over
+
+
+def straighten(strip):
+    """`(..., c, 2c)` -> `(..., c, c)`: `band[i, y] = strip[i, i + y]`; the distance of column `y` is `c - y`."""
+    *_, rows, columns = ops.shape(strip)
+    flat = ops.reshape(strip, (-1, rows * columns))
+    flat = ops.pad(flat, ((0, 0), (0, rows)))
+    band = ops.reshape(flat, (-1, rows, columns + 1))[:, :, :rows]
+    return ops.reshape(band, (*ops.shape(strip)[:-2], rows, rows))
+
+
+def slant(band):
+    """`(..., c, c)` -> `(..., c, 2c)`: `strip[i, i + y] = band[i, y]`, 0 elsewhere."""
+    rows = ops.shape(band)[-1]
+    flat = ops.reshape(band, (-1, rows, rows))
+    flat = ops.reshape(ops.pad(flat, ((0, 0), (0, 0), (0, rows + 1))), (-1, rows * (2 * rows + 1)))
+    strip = flat[:, : 2 * rows * rows]
+    return ops.reshape(strip, (*ops.shape(band)[:-2], rows, 2 * rows))
+
+
+def least(one, other):
+    """The smaller of two sizes, of which either may be a tensor."""
+    if isinstance(one, int) and isinstance(other, int):
+        return min(one, other)
+    return ops.minimum(one, other)
+
+
+def most(one, other):
+    """The larger of two sizes, of which either may be a tensor."""
+    if isinstance(one, int) and isinstance(other, int):
+        return max(one, other)
+    return ops.maximum(one, other)
+
+
+def soft_span(scores, span):
+    """`span exp(scores) / sum(span exp(scores))` over the last axis, float32; all 0 where `span` is nowhere positive.
+
+    Only scores within the span enter the maximum that is subtracted. So nothing overflows, and no gradient is NaN at
+    the end of the span, where the logarithm of a mask would be -inf.
+    """
+    scores = ops.cast(scores, "float32")
+    seen = span > 0
+    scores = ops.where(seen, scores, -1e9)
+    top = ops.stop_gradient(ops.max(scores, axis=-1, keepdims=True))
+    weights = ops.where(seen, span * ops.exp(scores - top), 0.0)
+    total = ops.sum(weights, axis=-1, keepdims=True)
+    return weights / ops.where(total > 0, total, 1.0)
 
 
 @register
@@ -188,7 +240,7 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
         room = ((0, 0), (0, 0), (0, extra), (0, 0))
         parts = self.split_heads(self.query_projection(query)) * self.head_dim**-0.5, held["keys"], held["values"]
         query, keys, values = (chunked(ops.pad(part, room), length) for part in parts)
-        keys, values = with_previous(keys), with_previous(values)
+        keys, values = windows(keys), windows(values)
         backwards = length - 1 - ops.arange(length, dtype="int32")  # torch has no slice with a negative step
         near = ops.cast(ops.take(self.positions, backwards, axis=0), query.dtype)  # column y: the distance length - y
         scores = straighten(ops.matmul(query, ops.swapaxes(keys, -1, -2))) + ops.matmul(query, ops.transpose(near))
@@ -205,7 +257,7 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
         """`(batch, 1, chunks, length, length)` bool: whether there is a valid position at that distance."""
         mask = ops.ones((batch, time), "bool") if mask is None else mask
         mask = ops.cast(ops.pad(mask, ((0, 0), (0, extra)), constant_values=False), "float32")
-        both = with_previous(chunked(mask[:, None, :, None], length))[..., 0]  # (batch, 1, chunks, 2 length)
+        both = windows(chunked(mask[:, None, :, None], length))[..., 0]  # (batch, 1, chunks, 2 length)
         wide = ops.broadcast_to(both[:, :, :, None, :], (*ops.shape(both)[:3], length, 2 * length))
         return straighten(wide) > 0
 

@@ -4,12 +4,11 @@ from typing import Any
 
 from keras import layers, ops
 
-from zoo.attention.base import combined_mask, sees_any
 from zoo.attention.cache import append
 from zoo.attention.heads import Heads
 from zoo.core.devices import backend, on_a_processor
 from zoo.core.dropout import Dropout, shifted
-from zoo.core.masks import ImplicitMasks, masked_softmax
+from zoo.core.masks import ImplicitMasks, combined_mask, masked_softmax, sees_any
 from zoo.core.protocols import Attention
 from zoo.core.registry import register
 

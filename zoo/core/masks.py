@@ -19,6 +19,26 @@ def optional_mask(lengths, x):
     return None if lengths is None else length_mask(lengths, ops.shape(x)[1])
 
 
+def combined_mask(query_time, value_time, value_mask=None, causal=False):
+    """(batch | 1, query_time | 1, value_time) bool, or None where everything may be seen."""
+    mask = None if value_mask is None else value_mask[:, None, :]
+    if causal:
+        rows = ops.arange(query_time, dtype="int32")[:, None]
+        seen = (ops.arange(value_time, dtype="int32")[None, :] <= rows)[None]
+        mask = seen if mask is None else ops.logical_and(mask, seen)
+    return mask
+
+
+def sees_any(query_time, value_mask, causal=False):
+    """`(batch, query_time | 1)` bool: which queries may see anything at all, without a mask of all pairs."""
+    if not causal:
+        return ops.any(value_mask, axis=1, keepdims=True)
+    value_time = ops.shape(value_mask)[1]
+    places = ops.arange(value_time, dtype="int32")
+    first = ops.min(ops.where(value_mask, places, query_time + value_time), axis=1, keepdims=True)
+    return first <= ops.arange(query_time, dtype="int32")[None, :]
+
+
 def masked_softmax(scores, mask=None):
     """Softmax over the last axis where `mask` holds; exactly 0 elsewhere, and all 0 where nothing is valid.
 

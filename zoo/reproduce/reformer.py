@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 
 from zoo.attention import LSHAttention
-from zoo.attention.hashing import hash_vectors, lsh_attention, unit
+from zoo.attention.lsh import hash_vectors, lsh_attention, unit
 from zoo.blocks import PreNorm
 from zoo.depth import ReversibleStack
 from zoo.depth.reversible import half_step

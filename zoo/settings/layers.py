@@ -10,12 +10,12 @@ from zoo.settings.slots import layer
 from zoo.settings.table import Between, Count, Doc, Even, NotNegative, Positive, Table, at_least
 
 
-@layer("attention", "additive", "attention.additive.AdditiveAttention")
+@layer("attention", "additive", "attention.alignment.AdditiveAttention")
 class Additive:
     """`v tanh(W s + U h)`, Bahdanau et al. 2015."""
 
 
-@layer("attention", "dot", "attention.dot_product.DotProductAttention")
+@layer("attention", "dot", "attention.alignment.DotProductAttention")
 class Dot:
     """`s W h / sqrt(units)`, Luong et al. 2015."""
 
@@ -118,7 +118,7 @@ class Hashed(Table):
         _check_buckets(self.num_buckets)
 
 
-@layer("attention", "local", "attention.ring_lsh.make_local_attention")
+@layer("attention", "local", "attention.local.make_local_attention")
 class Local:
     """Attention among neighbouring chunks, and in some blocks among hashed ones, as in Hugging Face's Reformer."""
 

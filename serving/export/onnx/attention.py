@@ -12,9 +12,8 @@ import tensorflow as tf
 
 from serving.export.onnx.markers import onnx_op
 from zoo.attention import MultiHeadAttention
-from zoo.attention.base import sees_any
 from zoo.attention.heads import Heads
-from zoo.core.masks import MASKED
+from zoo.core.masks import MASKED, sees_any
 
 extend = MultiHeadAttention.extend
 
