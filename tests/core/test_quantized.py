@@ -11,8 +11,7 @@ from keras import dtype_policies, layers, quantizers
 from zoo.attention import MultiHeadAttention
 from zoo.check.laws import lengths, token_ids
 from zoo.check.quantized import quantize
-from zoo.core.quantized import ENTRY, made_inside
-from zoo.core.registry import register_as
+from zoo.core.registry import ENTRY, made_inside, register_as
 from zoo.depth import make_stack
 from zoo.embeddings import ConcatenatedPositions
 from zoo.models import Classifier, Seq2Seq
@@ -143,7 +142,7 @@ def test_a_shortlist_of_a_quantized_embedding():
 
 @pytest.mark.slow
 def test_keras_own_layers_still_fail(tmp_path):
-    """If this fails, Keras has mended what docs/inside-keras.md tells, and `zoo.core.quantized` may go."""
+    """If this fails, Keras has mended what docs/inside-keras.md tells, and `zoo.core.registry` may go."""
     x = keras.Input((5, 6))
     model = keras.Model(x, layers.MultiHeadAttention(2, 3)(x, x))
     assert quantize(model, "int8")

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from keras import ops
 
-from zoo.core.beams import gather_beams
+from zoo.core.tensors import gather_beams
 
 BOS, EOS, PAD = 2, 3, 0
 

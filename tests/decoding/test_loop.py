@@ -10,7 +10,7 @@ from tests.models.cases import CASES, SOURCES
 from tests.shared import mostly_at_releases
 from zoo.check import elsewhere, laws
 from zoo.check.laws import assert_close, lengths, numpy_leaves, token_ids
-from zoo.core.beams import gather_beams
+from zoo.core.tensors import gather_beams
 from zoo.decoding import beam_search, greedy, sample, uniforms
 from zoo.decoding.loop import LEAVING
 from zoo.decoding.rules import Rules

@@ -7,7 +7,7 @@ from keras import layers, ops
 from zoo.core.masks import ImplicitMasks, wide
 from zoo.core.protocols import Attention
 from zoo.core.registry import register
-from zoo.core.scan import scan
+from zoo.core.tensors import scan
 
 
 def recur(keep, new, reverse=False):

@@ -1,16 +1,26 @@
-"""One place where names enter Keras' registry, so that no two classes can claim the same one.
+"""What every registered class has: a name in Keras' registry, its arguments in its config, and the precision of its parts.
 
-What a constructor is given stands in the config of every registered class, and is named in its signature alone.
+Names enter the registry here alone, so that no two classes can claim the same one. What a constructor is given stands in
+the config of every registered class, and is named in its signature alone.
+
+Layers that a layer makes itself keep the precision that Keras' `quantize` gave them, in a config and in a file.
+`model.quantize("int8")` changes each `Dense` and `Embedding`, however deep inside: its dtype policy, its variables, and
+its configuration of quantizers. A layer that was given to another one stands in that one's config and says so itself.
+Of those that a constructor or `build` makes, the config of their maker says it, and `from_config` tells the new ones
+before they are built, so that they are built with the variables that a file holds.
+
+Keras' own layers do this with a `DTypePolicyMap`, whose keys are the layers' paths. A path is another one after a file
+was read, where a layer has no name of its own or is built outside the model (docs/inside-keras.md). So the keys here
+are places in the order in which layers are made. A `DTypePolicyMap` that somebody gives as `dtype` is handed on as it
+is.
 """
 
 import functools
 import inspect
 
 import keras
-from keras import saving
+from keras import dtype_policies, saving
 from keras.layers import Layer
-
-from zoo.core.quantized import keeps_quantized
 
 PACKAGE = "zoo"
 
@@ -93,3 +103,106 @@ def _deserialize(value):
     if isinstance(value, list):
         return [_deserialize(each) for each in value]
     return saving.deserialize_keras_object(value) if isinstance(value, dict) and "class_name" in value else value
+
+
+ENTRY = "quantized"  # of a config, and only where something is
+
+
+def keeps_quantized(cls):
+    """The class, whose configs and copies know from now on what is quantized inside."""
+    if issubclass(cls, keras.layers.Layer):
+        cls.get_config = _with_entry(cls.get_config)
+        cls.from_config = classmethod(_without_entry(cls.from_config.__func__))
+        if cls.build not in (keras.layers.Layer.build, keras.Model.build):
+            cls.build = _with_policies(cls.build)
+    return cls
+
+
+def _with_entry(get_config):
+    @functools.wraps(get_config)
+    def wrapped(self):
+        entries = {**_quantized_inside(self), **_pending(self)}
+        return {**get_config(self), **({ENTRY: entries} if entries else {})}
+
+    return wrapped
+
+
+def _without_entry(from_config):
+    @functools.wraps(from_config)
+    def wrapped(cls, config, *args, **kwargs):
+        layer = from_config(cls, {name: value for name, value in config.items() if name != ENTRY}, *args, **kwargs)
+        if config.get(ENTRY):
+            _tell(layer, config[ENTRY])
+        return layer
+
+    return wrapped
+
+
+def _with_policies(build):
+    @functools.wraps(build)
+    def wrapped(self, *args, **kwargs):
+        build(self, *args, **kwargs)
+        if _pending(self):
+            _tell(self, _pending(self))
+
+    return wrapped
+
+
+def made_inside(layer):
+    """`{place: layer}` of the layers inside that are not among what the constructor was given, or inside of that."""
+    own = [cls for cls in type(layer).__mro__ if "__init__" in vars(cls) and not cls.__module__.startswith("keras.")]
+    names = {name for cls in own for name in inspect.signature(cls.__init__).parameters} & set(dir(layer))
+    skipped = {id(each) for name in names for each in _leaves(getattr(layer, name))}
+    inside = {}
+
+    def walk(parent, place):
+        for index, child in enumerate(parent._flatten_layers(include_self=False, recursive=False)):
+            if id(child) not in skipped:
+                skipped.add(id(child))
+                inside[f"{place}{index}"] = child
+                walk(child, f"{place}{index}/")
+
+    walk(layer, "")
+    return inside
+
+
+def _leaves(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [leaf for each in value for leaf in _leaves(each)] if isinstance(value, list | tuple) else [value]
+
+
+def _quantized_inside(layer):
+    """`{place: its policy and its configuration of quantizers}`, as JSON has it."""
+    return {
+        place: {
+            "dtype": dtype_policies.serialize(each.dtype_policy),
+            "quantization_config": saving.serialize_keras_object(vars(each).get("quantization_config")),
+        }
+        for place, each in made_inside(layer).items()
+        if each.quantization_mode is not None and not isinstance(each.dtype_policy, dtype_policies.DTypePolicyMap)
+    }
+
+
+def _pending(layer):
+    """What is known of layers inside that are not made yet."""
+    return vars(layer).get("_quantized_later", {})
+
+
+def _tell(layer, entries):
+    """Give the layers inside their policies; those that `build` is still to make wait for it."""
+    inside, later = made_inside(layer), {}
+    for place, entry in entries.items():
+        if place not in inside:
+            later[place] = entry
+            continue
+        each = inside[place]
+        config = saving.deserialize_keras_object(entry["quantization_config"])
+        policy = dtype_policies.get(entry["dtype"])
+        if each.built and each.quantization_mode is None:
+            each.quantize(policy.quantization_mode, type_check=False, config=config)
+        else:
+            each.dtype_policy = policy
+            if config is not None:
+                each.quantization_config = config
+    layer._quantized_later = later

@@ -3,8 +3,8 @@
 import numpy as np
 from keras import ops
 
-from zoo.core.beams import gather_beams
 from zoo.core.searching import OURS
+from zoo.core.tensors import gather_beams
 from zoo.decoding.coverage import coverage_penalty, uncovered
 from zoo.decoding.loop import EOS, IMPOSSIBLE, PAD, Strategy, decode, write
 from zoo.decoding.written import BARRED, at_most, highest

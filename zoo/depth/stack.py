@@ -8,11 +8,11 @@ from keras import layers, ops
 from zoo.attention import MultiHeadAttention
 from zoo.attention.cache import add_room, align_right, extend_seen, last_states
 from zoo.blocks import Macaron, PostNorm, PreNorm
-from zoo.core.beams import gather_beams
 from zoo.core.masks import ImplicitMasks
 from zoo.core.norms import make_norm
 from zoo.core.protocols import Block, Depth, output_units
 from zoo.core.registry import register
+from zoo.core.tensors import gather_beams
 from zoo.depth.settings import BlockSettings
 from zoo.feedforward import FeedForward
 

@@ -6,10 +6,10 @@ import keras
 from keras import layers, ops, tree
 
 from zoo.attention import AdditiveAttention, DotProductAttention
-from zoo.core.beams import flatten_beams, gather_beams
 from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import length_mask
 from zoo.core.registry import register
+from zoo.core.tensors import flatten_beams, gather_beams
 from zoo.decoding.loop import BOS, PAD
 from zoo.embeddings.ids import as_ids
 from zoo.models import signatures

@@ -4,9 +4,9 @@ from typing import Any
 
 from keras import layers, ops, tree
 
-from zoo.core.beams import flatten_beams
 from zoo.core.masks import ImplicitMasks
 from zoo.core.registry import register
+from zoo.core.tensors import flatten_beams
 from zoo.gradients.recompute import Piece
 from zoo.recurrent import loop
 from zoo.recurrent.attention_cell import AttentionCell

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from zoo.core.scan import scan
+from zoo.core.tensors import scan
 from zoo.gradients.recompute import Piece, each_output, vjp
 
 

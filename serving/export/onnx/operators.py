@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras import layers, ops
 
 from serving.export.onnx.markers import onnx_op
-from zoo.core import beams
+from zoo.core import tensors
 from zoo.decoding import rules
 from zoo.decoding.written import BARRED, barred
 
@@ -23,7 +23,7 @@ def native_operators():
     with (
         patch.object(tf, "tensordot", _tensordot),
         patch.object(ops, "take", _take),
-        patch.object(beams, "gather_leaf", _gather_leaf),
+        patch.object(tensors, "gather_leaf", _gather_leaf),
         patch.object(rules, "barred", _bar),
         patch.object(layers.LayerNormalization, "call", _normalise),
     ):

@@ -9,8 +9,8 @@ from onnx.reference import ReferenceEvaluator
 
 from serving.export.onnx.convert import convert, load
 from serving.export.onnx.idioms import shorten
-from zoo.core.beams import gather_beams
 from zoo.core.signatures import Signature, TensorSpec
+from zoo.core.tensors import gather_beams
 
 X = TensorSpec("x", "float32", ("batch", 5))
 VALUES = np.random.default_rng(0).normal(size=(3, 5)).astype("float32")

@@ -5,7 +5,7 @@ from keras import layers, ops
 
 from serving.export.onnx.convert import convert, load
 from serving.export.onnx.operators import native_operators
-from zoo.core import beams
+from zoo.core import tensors
 from zoo.core.signatures import Signature, TensorSpec
 from zoo.decoding import rules
 
@@ -49,7 +49,7 @@ def test_rows_and_beams_are_picked_by_one_node():
     assert picked == ["Cast", "Abs", "Gather"]
     leaf, parents = TensorSpec("leaf", "float32", ("batch", 2, "time")), TensorSpec("parents", "int32", ("batch", 2))
     gathered = converted(
-        lambda leaf, parents: beams.gather_beams(leaf, ops.abs(parents) % 2), [leaf, parents], ("batch", 2, "time")
+        lambda leaf, parents: tensors.gather_beams(leaf, ops.abs(parents) % 2), [leaf, parents], ("batch", 2, "time")
     )
     assert gathered.count("GatherND") == 1 and "Gather" not in gathered
 
