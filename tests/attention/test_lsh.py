@@ -8,7 +8,7 @@ from tests.weights import of_policy, randomised
 from zoo.attention import LSHAttention
 from zoo.attention.lsh import hash_vectors, lsh_attention, unit
 from zoo.check.laws import check_causal, length_mask, sequences
-from zoo.gradients.recall import recording, replaying
+from zoo.gradients.recompute import recording, replaying
 
 CHUNK = 4
 

@@ -18,7 +18,7 @@ from zoo.attention.heads import Heads
 from zoo.core.masks import MASKED, ImplicitMasks, combined_mask, wide
 from zoo.core.protocols import Attention
 from zoo.core.registry import keeps_arguments, register
-from zoo.gradients.recall import recall
+from zoo.gradients.recompute import recall
 
 ALONE = -1e5  # the score of a position for itself, which counts only if it meets no other
 BEHIND = 2**20  # the bucket of padding; tf2onnx sorts as float32, which holds whole numbers up to 2^24
@@ -265,7 +265,7 @@ class LSHAttention(HashedAttention):
     of at most one chunk gets exact attention.
 
     The rotations are drawn from `seed` once and stored as a weight that is not trained, so that results repeat and
-    exports agree. Where a pass is computed again (`zoo.gradients.recall`) the buckets of the forward pass are used.
+    exports agree. Where a pass is computed again (`zoo.gradients.recompute`) the buckets of the forward pass are used.
 
     Call arguments: as of `MultiHeadAttention`, but for `value`, which must be None: queries and keys are one.
     Masking: padding is sorted after everything else and never changes a valid position; its output is the bias of

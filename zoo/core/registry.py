@@ -1,7 +1,7 @@
-"""What every registered class has: a name in Keras' registry, its arguments in its config, and the precision of its parts.
+"""What every registered class has: a name in Keras' registry, and configs with its arguments and its parts' precision.
 
-Names enter the registry here alone, so that no two classes can claim the same one. What a constructor is given stands in
-the config of every registered class, and is named in its signature alone.
+Names enter the registry here alone, so that no two classes can claim the same one. What a constructor is given stands
+in the config of every registered class, and is named in its signature alone.
 
 Layers that a layer makes itself keep the precision that Keras' `quantize` gave them, in a config and in a file.
 `model.quantize("int8")` changes each `Dense` and `Embedding`, however deep inside: its dtype policy, its variables, and

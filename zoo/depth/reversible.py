@@ -12,8 +12,7 @@ from zoo.core.protocols import Block, output_units
 from zoo.core.registry import register
 from zoo.depth.stack import Stack
 from zoo.gradients.means import is_counting
-from zoo.gradients.recall import recording, replaying
-from zoo.gradients.recompute import Piece, after, checkpoint, each_output, vjp
+from zoo.gradients.recompute import Piece, after, checkpoint, each_output, recording, replaying, vjp
 
 JOINED = ("sum", "both")
 ACTIVATIONS = ("plain", "checkpoint", "reversible")

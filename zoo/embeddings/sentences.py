@@ -7,7 +7,7 @@ from keras import initializers, layers, ops
 from zoo.core import protocols
 from zoo.core.masks import ImplicitMasks, wide
 from zoo.core.registry import register
-from zoo.embeddings.ids import as_ids
+from zoo.embeddings.tokens import as_ids
 
 WORDS = 8  # tokens of a usual sentence
 

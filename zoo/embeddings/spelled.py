@@ -8,7 +8,7 @@ from zoo.core import protocols
 from zoo.core.dropout import Dropout
 from zoo.core.masks import wide
 from zoo.core.registry import register
-from zoo.embeddings.ids import as_ids
+from zoo.embeddings.tokens import as_ids
 
 
 @register

@@ -1,12 +1,22 @@
-"""Token embedding whose matrix is also the output matrix, unless that has one of its own."""
+"""Token ids, and their embedding, whose matrix is also the output matrix, unless that has one of its own."""
 
 from typing import Any
 
+import keras
 from keras import initializers, layers, ops
 
 from zoo.core import protocols
 from zoo.core.registry import register
-from zoo.embeddings.ids import as_ids
+
+
+def as_ids(ids):
+    """Ids as int32, or as the int64 that they are.
+
+    They may be floats, as in Keras' own `Embedding`: a `keras.Input` without a dtype is float32, and so is what Keras
+    builds a model of one's own with. A layer that takes ids has `autocast=False`, so that no precision rounds them.
+    """
+    whole = keras.backend.standardize_dtype(ids.dtype) in ("int32", "int64")
+    return ids if whole else ops.cast(ids, "int32")
 
 
 @register

@@ -10,7 +10,7 @@ import contextlib
 from keras import ops
 
 from zoo.gradients.ambient import Ambient
-from zoo.gradients.recall import recall
+from zoo.gradients.recompute import recall
 
 _open = Ambient()  # the `_Means`, if any
 

@@ -2,7 +2,11 @@
 
 `keras.remat` cannot be used for this: sub-layers called with keyword arguments raise on TensorFlow, on JAX a dropout's
 seed leaks out of the trace, and XLA on a CPU undoes the recomputation. Here everything that a function depends on is
-explicit: its inputs, the values of its variables, its dropout seeds and its discrete choices (`zoo.gradients.recall`).
+explicit: its inputs, the values of its variables, its dropout seeds and its discrete choices.
+
+Such a choice, as a hash bucket is one, must stay the same when a pass is computed again. A layer wraps it in `recall`:
+the first pass writes a record and the second reads it, so that rounding cannot send a vector to another bucket. In a
+pass that is computed once `recall` only computes.
 """
 
 import keras
@@ -10,8 +14,34 @@ import numpy as np
 from keras import ops
 
 from zoo.core.later import later
-from zoo.gradients.recall import recording, replaying
+from zoo.gradients.ambient import Ambient
 from zoo.gradients.rows import tapping
+
+_answer = Ambient()  # what answers a recalled choice, if anything does
+
+
+def recall(compute):
+    """`compute()`, or what it gave in the pass that is being repeated."""
+    answer = _answer.value
+    return compute() if answer is None else answer(compute)
+
+
+def recording(record):
+    """While open, every recalled choice is appended to the list `record`; inside a replay it comes from there."""
+    outer = _answer.value
+
+    def answer(compute):
+        record.append(compute() if outer is None else outer(compute))
+        return record[-1]
+
+    return _answer.holding(answer)
+
+
+def replaying(record):
+    """While open, recalled choices are those of `record`, in their order."""
+    choices = iter(record)
+    return _answer.holding(lambda compute: next(choices))
+
 
 jax = later("jax")
 tf = later("tensorflow")

@@ -11,7 +11,7 @@ from zoo.core.masks import length_mask
 from zoo.core.registry import register
 from zoo.core.tensors import flatten_beams, gather_beams
 from zoo.decoding.loop import BOS, PAD
-from zoo.embeddings.ids import as_ids
+from zoo.embeddings.tokens import as_ids
 from zoo.models import signatures
 from zoo.models.inputs import named
 from zoo.models.inside_keras import InsideKeras

@@ -20,7 +20,7 @@ class Learned:
     max_positions: Positive | None = None
 
 
-@layer("positions", "axial", "embeddings.axial.AxialPositions")
+@layer("positions", "axial", "embeddings.positions.AxialPositions")
 class Axial:
     """A vector for every row and every column of positions, Kitaev et al. 2020."""
 
@@ -33,7 +33,7 @@ class Axial:
         return {"shape": (-(-available["context"] // self.columns), self.columns), "row_units": self.row_units}
 
 
-@layer("positions", "convolutional", "embeddings.convolutional.ConvolutionalPositions")
+@layer("positions", "convolutional", "embeddings.mixed.ConvolutionalPositions")
 class Convolutional:
     """Neighbours are mixed into every position by a convolution."""
 
@@ -44,7 +44,7 @@ class Convolutional:
             raise ValueError(f"width must be an odd whole number; received {self.width}.")
 
 
-@layer("positions", "concatenated", "embeddings.concatenated.ConcatenatedPositions")
+@layer("positions", "concatenated", "embeddings.mixed.ConcatenatedPositions")
 class Concatenated:
     """Learned positions in columns of their own."""
 

@@ -171,7 +171,7 @@ class ProductKey:
             )
 
 
-@layer("feedforward", "gated", "feedforward.gated.GatedFeedForward")
+@layer("feedforward", "gated", "feedforward.dense.GatedFeedForward")
 class Gated:
     """A dense layer whose hidden units are multiplied by those of another, Shazeer 2020."""
 
