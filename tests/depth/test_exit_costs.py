@@ -10,8 +10,8 @@ from keras import ops
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.check.laws import length_mask
+from zoo.depth.exits import best_depth, sequence_oracle, token_oracle
 from zoo.depth.flops import block_flops, decoder_flops, skipped_flops
-from zoo.depth.oracles import best_depth, sequence_oracle, token_oracle
 from zoo.depth.thresholds import scored, tune
 from zoo.feedforward import FeedForward
 

@@ -3,8 +3,7 @@
 from zoo.depth.adaptive import DepthAdaptiveStack, make_depth_adaptive_stack
 from zoo.depth.exits import ConfidenceExit, FixedExit, GeometricExit, MultinomialExit, SequenceExit
 from zoo.depth.halting import Halting
-from zoo.depth.reformer import make_reformer_stack
-from zoo.depth.reversible import ReversibleStack
+from zoo.depth.reversible import ReversibleStack, make_reformer_stack
 from zoo.depth.stack import Stack, make_stack
 from zoo.depth.star import StarStack, make_star_stack
 from zoo.depth.universal import UniversalStack, make_universal_stack

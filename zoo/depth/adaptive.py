@@ -15,8 +15,7 @@ from zoo.core.dropout import shifted
 from zoo.core.protocols import Block, ExitRule
 from zoo.core.registry import register
 from zoo.depth.exits import EXITS, FixedExit
-from zoo.depth.settings import SEEDS_PER_BLOCK
-from zoo.depth.stack import Stack, make_stack
+from zoo.depth.stack import SEEDS_PER_BLOCK, Stack, make_stack
 
 
 @register
@@ -264,7 +263,7 @@ def make_depth_adaptive_stack(
         exit: the rule of exit, for N layers; None leaves behind the last one.
         block: "post_norm" (the paper's), "pre_norm" or "macaron".
         paths: of mixed training; 0 is aligned.
-        **settings: dropout, activation, seed, norm, epsilon: see `zoo.depth.settings.BlockSettings`; `cross` is true.
+        **settings: dropout, activation, seed, norm, epsilon: see `zoo.depth.stack.BlockSettings`; `cross` is true.
     """
     made = make_stack(num_layers, units, num_heads, hidden_units, block, cross=True, **settings)
     return DepthAdaptiveStack(made.blocks, exit, paths, settings.get("seed"))

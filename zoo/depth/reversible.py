@@ -1,4 +1,7 @@
-"""A reversible stack: the activations of a layer are computed again from its outputs, so depth costs no memory."""
+"""A reversible stack, in which depth costs no memory, and the Reformer, which is one with hashing and chunks.
+
+The activations of a layer are computed again from its outputs.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,10 +10,13 @@ from typing import Any
 
 from keras import ops
 
+from zoo.attention import LSHAttention, MultiHeadAttention
+from zoo.blocks import PreNorm
 from zoo.core.masks import wide
 from zoo.core.protocols import Block, output_units
 from zoo.core.registry import register
-from zoo.depth.stack import Stack
+from zoo.depth.stack import BlockSettings, Stack
+from zoo.feedforward import ChunkedFeedForward, FeedForward
 from zoo.gradients.means import is_counting
 from zoo.gradients.recompute import Piece, after, checkpoint, each_output, recording, replaying, vjp
 
@@ -180,3 +186,58 @@ def reversible(pieces, streams, sides):
         return (*last, loss), gradient
 
     return run(*streams, *sides, *[value for trained, _ in by_piece for value in trained])
+
+
+def make_reformer_stack(
+    num_layers: int,
+    units: int,
+    num_heads: int,
+    hidden_units: int,
+    hashing: Any = None,
+    *,
+    chunks: int = 1,
+    activations: str = "reversible",
+    **settings: Any,
+) -> Any:
+    """A `ReversibleStack` of `PreNorm` blocks: LSH attention, attention over a memory if `cross`, feed-forward.
+
+    `LanguageModel(n, make_reformer_stack(...), AxialPositions((512, 128)))` is the paper's language model,
+    `Transformer(m, n, make_reformer_stack(...), make_reformer_stack(..., cross=True))` its encoder-decoder. For other
+    mixtures (a Macaron, hashing in every third block) give `ReversibleStack` your own blocks.
+
+    Args:
+        num_layers: number of blocks.
+        units: width of the two streams.
+        num_heads: heads of each attention.
+        hidden_units: inner width of the feed-forward layers.
+        hashing: settings of each `LSHAttention`: num_buckets, chunk_length, rounds, resample; {} are its defaults, None
+            is `MultiHeadAttention` instead.
+        chunks: parts of the sequence that the feed-forward layers take one after the other.
+        activations: what a training step keeps, "plain", "checkpoint" or "reversible": see `ReversibleStack`.
+        **settings: dropout, cross, activation, seed, norm, epsilon: see `zoo.depth.stack.BlockSettings`.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.depth import make_reformer_stack
+        >>> stack = make_reformer_stack(2, units=8, num_heads=2, hidden_units=16, hashing={"chunk_length": 4})
+        >>> tuple(stack(np.ones((2, 11, 8), "float32"), causal=True).shape)
+        (2, 11, 8)
+
+    Reference: https://arxiv.org/abs/2001.04451.
+    """
+
+    settings = BlockSettings.read(settings)
+
+    def make_block(index):
+        if hashing is None:
+            attention = MultiHeadAttention(units, num_heads)
+        else:
+            attention = LSHAttention(units, num_heads, seed=settings.block_seed(index), **hashing)
+        feedforward = FeedForward(units, hidden_units, settings.activation)
+        return PreNorm(
+            attention,
+            feedforward if chunks == 1 else ChunkedFeedForward(feedforward, chunks),
+            **settings.around(index, units, num_heads),
+        )
+
+    return ReversibleStack([make_block(index) for index in range(num_layers)], activations)

@@ -1,6 +1,8 @@
-"""A stack of blocks, each applied once and in order, and its state while it decodes one position after the other."""
+"""A stack of blocks, each applied once and in order, its state while it decodes, and how factories make its blocks."""
 
+import difflib
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from keras import layers, ops
@@ -8,13 +10,61 @@ from keras import layers, ops
 from zoo.attention import MultiHeadAttention
 from zoo.attention.cache import add_room, align_right, extend_seen, last_states
 from zoo.blocks import Macaron, PostNorm, PreNorm
+from zoo.core.dropout import shifted
 from zoo.core.masks import ImplicitMasks
-from zoo.core.norms import make_norm
+from zoo.core.norms import EPSILON, make_norm
 from zoo.core.protocols import Block, Depth, output_units
 from zoo.core.registry import register
 from zoo.core.tensors import gather_beams
-from zoo.depth.settings import BlockSettings
 from zoo.feedforward import FeedForward
+
+SEEDS_PER_BLOCK = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockSettings:
+    """Keyword arguments of `make_stack`, `make_reformer_stack`, `make_universal_stack`, `make_depth_adaptive_stack`.
+
+    Args:
+        dropout: on each branch.
+        cross: whether the blocks attend to a memory, as a decoder's do.
+        activation: of the feed-forward layers.
+        seed: of the dropouts, and of whatever else the stack draws.
+        norm, epsilon: as of `zoo.blocks.PostNorm`.
+    """
+
+    dropout: float = 0.1
+    cross: bool = False
+    activation: str = "relu"
+    seed: int | None = None
+    norm: str = "layer"
+    epsilon: float = EPSILON
+
+    @classmethod
+    def read(cls, given):
+        """The settings of a factory's keyword arguments.
+
+        Raises:
+            TypeError: a setting that does not exist; the message names the nearest one.
+        """
+        names = [each.name for each in fields(cls)]
+        for name in given:
+            if name not in names:
+                near = difflib.get_close_matches(name, names, 1)
+                raise TypeError(
+                    f"A stack's blocks have no setting {name!r}."
+                    f"{f' Did you mean {near[0]!r}?' if near else ''} Expected one of {', '.join(names)}."
+                )
+        return cls(**given)
+
+    def block_seed(self, index):
+        return shifted(self.seed, SEEDS_PER_BLOCK * index)
+
+    def around(self, index, units, num_heads):
+        """What every block is given beside its attention and its feed-forward layers."""
+        memory = MultiHeadAttention(units, num_heads) if self.cross else None
+        own = {"dropout": self.dropout, "norm": self.norm, "epsilon": self.epsilon}
+        return {"cross_attention": memory, "seed": self.block_seed(index), **own}
 
 
 @register
@@ -230,7 +280,7 @@ def make_stack(
         hidden_units: inner width of the feed-forward layers; Macaron's two have half of it each, so that the number
             of parameters stays the same.
         block: "post_norm", "pre_norm" or "macaron".
-        **settings: dropout, cross, activation, seed, norm, epsilon: see `zoo.depth.settings.BlockSettings`.
+        **settings: dropout, cross, activation, seed, norm, epsilon: see `zoo.depth.stack.BlockSettings`.
 
     Raises:
         ValueError: an unknown block, or an odd `hidden_units` for "macaron".

@@ -12,7 +12,7 @@ from zoo.core.dropout import shifted
 from zoo.core.masks import ImplicitMasks, masked_mean
 from zoo.core.protocols import Depth
 from zoo.core.registry import register
-from zoo.depth.settings import SEEDS_PER_BLOCK
+from zoo.depth.stack import SEEDS_PER_BLOCK
 
 
 @register

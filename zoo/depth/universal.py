@@ -12,8 +12,7 @@ from zoo.blocks import PostNorm
 from zoo.core.dropout import shifted
 from zoo.core.registry import register
 from zoo.depth import halting as act
-from zoo.depth.settings import BlockSettings
-from zoo.depth.stack import Stack
+from zoo.depth.stack import BlockSettings, Stack
 from zoo.embeddings import SinusoidalPositions
 from zoo.feedforward import FeedForward
 
@@ -231,7 +230,7 @@ def make_universal_stack(
         halting: a `Halting`, or None for a fixed number of steps.
         places: whether every step adds them.
         max_offset: of random positions in training; give encoder and decoder the same seed with it.
-        **settings: dropout, cross, activation, seed, norm, epsilon: see `zoo.depth.settings.BlockSettings`.
+        **settings: dropout, cross, activation, seed, norm, epsilon: see `zoo.depth.stack.BlockSettings`.
 
     Example:
         >>> from zoo.depth import make_universal_stack

@@ -7,7 +7,7 @@ from keras import ops
 
 from zoo.core.protocols import Loss
 from zoo.core.registry import register
-from zoo.depth.oracles import first_largest, sequence_oracle, token_oracle
+from zoo.depth.exits import first_largest, sequence_oracle, token_oracle
 from zoo.training.losses import SmoothedCrossEntropy, smoothed_cross_entropy
 
 ORACLES = ("likelihood", "correctness")

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from zoo.attention import DotProductAttention, MultiHeadAttention
 from zoo.core.dropout import shifted
-from zoo.depth.settings import SEEDS_PER_BLOCK
+from zoo.depth.stack import SEEDS_PER_BLOCK
 from zoo.embeddings import NormalizedPositions, TokenEmbedding, positions_before
 from zoo.models import DepthAdaptiveTransformer, Seq2Seq, Transformer
 from zoo.recurrent import RecurrentEncoder, RecurrentReader, SelfAttentiveEncoder
