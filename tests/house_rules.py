@@ -131,7 +131,7 @@ MAY_ASK = {
     "zoo/check/implicit_masks.py": {"'_keras_mask'"},
     "zoo/core/protocols.py": {"'traits'"},
     "zoo/hub/base.py": {"'O_NONBLOCK'"},
-    "zoo/models/inside_keras.py": {"'built'", "'loss'"},
+    "zoo/models/shared.py": {"'built'", "'loss'"},
     "zoo/training/steps/memory.py": {"'eqns'", "'jaxpr'", "'name'", "'val'"},
 }
 

@@ -1,12 +1,10 @@
 """Keras: what a user builds."""
 
 from zoo.models.depth_adaptive import DepthAdaptiveTransformer
-from zoo.models.encoder import Encoder
+from zoo.models.encoder import Encoder, Pooling
 from zoo.models.ensemble import Ensemble
-from zoo.models.labelling import Classifier, Tagger
+from zoo.models.labelling import Classifier, PairClassifier, Tagger
 from zoo.models.language_model import LanguageModel
-from zoo.models.pairs import PairClassifier
-from zoo.models.pooling import Pooling
 from zoo.models.seq2seq import Seq2Seq
 from zoo.models.transformer import Transformer
 

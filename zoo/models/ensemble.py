@@ -8,7 +8,7 @@ from keras import ops
 
 from zoo.core.registry import register
 from zoo.models import signatures
-from zoo.models.inside_keras import InsideKeras
+from zoo.models.shared import InsideKeras
 
 
 @register

@@ -13,10 +13,7 @@ from zoo.core.registry import register
 from zoo.decoding.loop import BOS
 from zoo.embeddings import Entrance, positions_before
 from zoo.models import signatures
-from zoo.models.directions import check_direction
-from zoo.models.embedded import make_embedding
-from zoo.models.inputs import named
-from zoo.models.inside_keras import InsideKeras
+from zoo.models.shared import InsideKeras, check_direction, make_embedding, named
 
 
 @register

@@ -13,8 +13,7 @@ from zoo.core.tensors import flatten_beams, gather_beams
 from zoo.decoding.loop import BOS, PAD
 from zoo.embeddings.tokens import as_ids
 from zoo.models import signatures
-from zoo.models.inputs import named
-from zoo.models.inside_keras import InsideKeras
+from zoo.models.shared import InsideKeras, named
 from zoo.recurrent import RecurrentDecoder, RecurrentEncoder
 
 ATTENTIONS = {

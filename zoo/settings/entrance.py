@@ -128,12 +128,12 @@ class _Pooled:
         return {"rule": self.rule, "dense": dense} if dense or self.rule != "mean" else None
 
 
-@layer("pooling", "mean", "models.pooling.Pooling")
+@layer("pooling", "mean", "models.encoder.Pooling")
 class Mean(_Pooled):
     """The mean of the states."""
 
 
-@layer("pooling", "first", "models.pooling.Pooling")
+@layer("pooling", "first", "models.encoder.Pooling")
 class First(_Pooled):
     """The state of the first token, Devlin et al. 2018."""
 
