@@ -1,10 +1,8 @@
 """Keras: the recurrent family: Keras' cells by name, any cell with any attention, encoders and the decoder."""
 
-from zoo.recurrent.attention_cell import AttentionCell
-from zoo.recurrent.cells import make_cell, make_layer
+from zoo.recurrent.cells import AttentionCell, make_cell, make_layer
 from zoo.recurrent.decoder import RecurrentDecoder
-from zoo.recurrent.encoder import RecurrentEncoder, SelfAttentiveEncoder
-from zoo.recurrent.reader import RecurrentReader
+from zoo.recurrent.encoder import RecurrentEncoder, RecurrentReader, SelfAttentiveEncoder
 
 __all__ = [
     "AttentionCell",

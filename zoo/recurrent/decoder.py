@@ -9,9 +9,7 @@ from zoo.core.registry import register
 from zoo.core.tensors import flatten_beams
 from zoo.gradients.recompute import Piece
 from zoo.recurrent import loop
-from zoo.recurrent.attention_cell import AttentionCell
-from zoo.recurrent.cells import check_cell, make_cell
-from zoo.recurrent.weights import read_before
+from zoo.recurrent.cells import AttentionCell, check_cell, make_cell
 
 
 def nested_list(size):
@@ -96,10 +94,10 @@ class RecurrentDecoder(ImplicitMasks, layers.Layer):
         initial = tree.pack_sequence_as(self._state_structure, list(memory["initial"]))
         if self.attention is None:
             inputs, summary = self._with_summary(inputs, memory)
-            with read_before(self.rnn):
+            with loop.read_before(self.rnn):
                 outputs = self.rnn(inputs, initial_state=initial, mask=inputs_mask, training=training)
             return ops.concatenate([outputs, summary], axis=-1)
-        with self.step_cell.attending(memory["values"], memory["mask"], memory["keys"]), read_before(self.rnn):
+        with self.step_cell.attending(memory["values"], memory["mask"], memory["keys"]), loop.read_before(self.rnn):
             return self.rnn(inputs, initial_state=initial, mask=inputs_mask, training=training)
 
     def _with_summary(self, inputs, memory):

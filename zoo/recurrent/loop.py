@@ -1,18 +1,35 @@
-"""The loop of a recurrent layer in training, with a gradient of its own.
+"""The loop of a recurrent layer: Keras' own, with weights that are read before it, and one for training.
 
-What TensorFlow and JAX derive of a loop adds to the gradient of every weight at every step, `dW += x_t^T da_t`. Here
-the backward loop carries the gradients of the states alone and keeps those of the gates; behind it one product for all
-steps gives each weight's: `dW = sum_t x_t^T da_t`. Weights of the attention get theirs from all steps at once, too; its
-scores are computed again instead of kept.
+What TensorFlow and JAX derive of a loop adds to the gradient of every weight at every step, `dW += x_t^T da_t`. In the
+loop for training the backward loop carries the gradients of the states alone and keeps those of the gates; behind it
+one product for all steps gives each weight's: `dW = sum_t x_t^T da_t`. Weights of the attention get theirs from all
+steps at once, too; its scores are computed again instead of kept.
 """
 
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
+from zoo.core.later import later
 from zoo.core.tensors import scan
 from zoo.gradients.recompute import Piece, each_output, vjp
+
+tf = later("tensorflow")
+
+
+def read_before(layer):
+    """A context in which the loop of a recurrent layer finds its weights as tensors that were read outside.
+
+    TensorFlow's gradient of a loop keeps what each round computes, and a variable that is read inside counts as
+    computed: of a kernel of 1 MB the forward loop wrote 64 copies for 64 steps, and the backward loop read them from
+    there. What was read outside is the same in all rounds, and is kept once. JAX reads all variables before it begins.
+    Of `gru_reset_before` each step still keeps the part of a kernel that Keras' cell cuts out of it inside the loop.
+    """
+    if keras.backend.backend() != "tensorflow" or not layer.built:
+        return nullcontext()
+    return keras.StatelessScope([(weight, tf.convert_to_tensor(weight.value)) for weight in layer.trainable_weights])
 
 
 class Look(NamedTuple):
