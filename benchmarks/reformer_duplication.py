@@ -51,7 +51,7 @@ class Scorer:
     def __init__(self, recipe, rounds, vocab_size):
         from zoo.tasks.parts.answering import Compiled
         from zoo.tasks.parts.building import build_model
-        from zoo.training.metrics import token_sums
+        from zoo.training.losses import token_sums
         from zoo.training.steps import model_inputs
 
         self.model = model = build_model(recipe.job, hashing(recipe, rounds), vocab_size)

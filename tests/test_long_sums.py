@@ -13,7 +13,7 @@ from zoo.embeddings import NoPositions, SentenceEmbedding, SpelledEmbedding
 from zoo.gradients.rows import mixed_rows
 from zoo.models import Classifier
 from zoo.training import SmoothedCrossEntropy
-from zoo.training.metrics import token_sums
+from zoo.training.losses import token_sums
 
 POLICIES = ("mixed_float16", "mixed_bfloat16")
 LONG = (3_001, 70_000)

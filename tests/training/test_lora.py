@@ -8,8 +8,7 @@ from keras import ops
 from tests.shared import once_more_on_jax
 from tests.training.test_selection import classifier, labelled
 from zoo.training import SmoothedCrossEntropy, make_steps
-from zoo.training.lora import adapt, merge
-from zoo.training.selection import decay_factors, named_weights
+from zoo.training.selection import adapt, decay_factors, merge_adapters, named_weights
 
 pytestmark = pytest.mark.slow  # each compiles training steps
 PROJECTIONS = ["*/query_projection", "*/value_projection"]
@@ -48,7 +47,7 @@ def test_only_adapters_and_the_head_change_and_merged_outputs_are_those_of_the_t
     expected = {f"{layer}/lora_kernel_{part}" for layer in adapted for part in "ab"}
     assert changed == expected | {"readout/kernel", "readout/bias"}
 
-    merged, plain = merge(found), classifier()
+    merged, plain = merge_adapters(found), classifier()
     for path, weight in named_weights(plain).items():
         factors = [found.get(f"{path.rpartition('/')[0]}/lora_kernel_{part}") for part in "ab"]
         by_hand = found[path] + (factors[0] @ factors[1] if path.removesuffix("/kernel") in adapted else 0)

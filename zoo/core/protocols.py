@@ -281,7 +281,7 @@ class CompiledSteps(Protocol):
         """One update; returns the loss, a scalar on the device."""
 
     def evaluate(self, batch):
-        """`zoo.training.metrics.token_sums` on the device, without dropout."""
+        """`zoo.training.losses.token_sums` on the device, without dropout."""
 
     def learning_rate(self):
         """The rate of the next update, a float."""

@@ -30,7 +30,7 @@ def decode(model, memory, strategy, beams, max_length, growing=False):
     A strategy has `begin(batch) -> hypotheses`, `done(hypotheses) -> (batch,) bool`,
     `advance(position, logits, hypotheses) -> (next tokens (batch, beams), hypotheses, parents or None)` and
     `finish(hypotheses)`. `logits` is float32 `(batch, beams, vocabulary)`. One that is `aligned` gives `advance` the
-    attention of the step over the source as a fourth argument; see `zoo.decoding.coverage.AlignedSteps`.
+    attention of the step over the source as a fourth argument; see `zoo.decoding.beam.AlignedSteps`.
 
     Args:
         growing: let the model's caches grow from step to step instead of having their full size from the start. This

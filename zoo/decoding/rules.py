@@ -45,7 +45,7 @@ class Rules:
     - `forced_tokens (batch or 1, places)`: at the first places these tokens must be written, whatever other rules say;
       -1 is no rule.
     - `bad_words (batch or 1, words, pieces)`: sequences of tokens that may not be written; -1 fills on the left.
-    - `coverage_penalty`: beta of `zoo.decoding.coverage`, which a beam search adds to the score of a hypothesis; 0 adds
+    - `coverage_penalty`: beta of `zoo.decoding.beam`, which a beam search adds to the score of a hypothesis; 0 adds
       nothing. No token's score depends on it.
     - `n_best`: so many hypotheses of a beam search are wanted, which may end as soon as it has them; 0 wants as many as
       there are without this rule, all, or one where `Ranking.stop` is "next".

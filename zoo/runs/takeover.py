@@ -14,8 +14,7 @@ from zoo.settings.training import BODY
 from zoo.tasks.parts.building import build_model
 from zoo.text import load_tokenizer
 from zoo.training import named_weights
-from zoo.training.lora import adapt
-from zoo.training.selection import decay_factors, factors, freeze
+from zoo.training.selection import adapt, decay_factors, factors, freeze
 
 FEW = 4  # weights that a message names
 ANY_SIZE = 8  # of vocabularies and labels, where only the other sizes matter

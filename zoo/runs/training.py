@@ -26,7 +26,7 @@ from zoo.tasks.parts import answering, corpora
 from zoo.tasks.parts.building import build_model
 from zoo.tasks.parts.task import Run
 from zoo.text import load_tokenizer
-from zoo.training.lora import merge
+from zoo.training.selection import merge_adapters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,7 +195,9 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     scores = _choose_weights(steps, measure, state, finer)
     training.thaw(model, frozen)
     if layout or adapted or recipe.training.precision != "float32":
-        weights = merge({path: many.whole(weight.value) for path, weight in training.named_weights(model).items()})
+        weights = merge_adapters(
+            {path: many.whole(weight.value) for path, weight in training.named_weights(model).items()}
+        )
         with many.apart():
             model = build_with_precision(recipe, parts.sizes, "float32")
             recipe.job.prepare(recipe, model, parts.tokenizers)

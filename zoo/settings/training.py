@@ -120,7 +120,7 @@ class Training(Table):
     ] = 0
     average: Annotated[Positive, Doc("number of the best checkpoints whose weights are averaged")] = 1
     monitor: Annotated[
-        one_of("training.metrics.MONITORS"),
+        one_of("training.losses.MONITORS"),
         Doc(
             "score of the validation that chooses the best weights; wer is the share of wrong outputs of a greedy "
             "search, entity_f1 the F1 of entities, spearman the rank correlation of cosines"

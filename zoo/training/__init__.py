@@ -4,8 +4,14 @@ from zoo.training.callbacks import Interrupted
 from zoo.training.checkpoints import average, get_weights, set_weights
 from zoo.training.depth_adaptive import DepthAdaptiveLoss
 from zoo.training.loop import checkpoint_path, fit, saved_step, validate
-from zoo.training.losses import ChunkedCrossEntropy, SmoothedCrossEntropy, squared_error
-from zoo.training.metrics import MONITORS, summarise, token_sums
+from zoo.training.losses import (
+    MONITORS,
+    ChunkedCrossEntropy,
+    SmoothedCrossEntropy,
+    squared_error,
+    summarise,
+    token_sums,
+)
 from zoo.training.plan import TrainingPlan, TrainingState
 from zoo.training.schedules import (
     ConstantRate,

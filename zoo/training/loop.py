@@ -16,7 +16,7 @@ from zoo.core import array_files, devices
 from zoo.training import checkpoints
 from zoo.training.callbacks import Callbacks, Interrupted, callback_attributes, check_callbacks, interruptible
 from zoo.training.checkpoints import Writer
-from zoo.training.metrics import summarise
+from zoo.training.losses import summarise
 from zoo.training.plan import TrainingState
 from zoo.training.reports import open_reports
 from zoo.training.shapes import Shapes

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from zoo.training.metrics import MONITORS
+from zoo.training.losses import MONITORS
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ from serving.runtime.manifest_format import shortlist_name
 from serving.runtime.reading import is_answered
 from zoo.core.protocols import Depth
 from zoo.core.signatures import TensorSpec
-from zoo.decoding.coverage import uncovered
+from zoo.decoding.beam import uncovered
 from zoo.decoding.rules import DTYPES, OFF
 from zoo.models import Ensemble
 from zoo.text.base import BOS, EOS

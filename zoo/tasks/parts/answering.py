@@ -17,8 +17,8 @@ from zoo.decoding import beam_search, greedy
 from zoo.decoding.rules import LISTS, OFF, RANKING, Rules
 from zoo.settings import table
 from zoo.tasks.parts.vocabularies import right_answers
-from zoo.text.base import EOS
-from zoo.training.metrics import row_sums
+from zoo.text.special import EOS
+from zoo.training.losses import row_sums
 from zoo.training.steps import model_inputs
 
 MULTIPLE = 8  # source lengths are padded to multiples of this, so that few programs are compiled
@@ -118,7 +118,7 @@ class Compiled(keras.Model):
 
 
 def compile_sums(model):
-    """The compiled sums of a model that writes on, for each row of a batch; see `zoo.training.metrics.row_sums`."""
+    """The compiled sums of a model that writes on, for each row of a batch; see `zoo.training.losses.row_sums`."""
     return Compiled(model, lambda batch: row_sums(batch["labels"], model(model_inputs(batch)), batch["weights"]))
 
 
