@@ -18,7 +18,7 @@ os.environ.setdefault("KERAS_BACKEND", "jax")
 
 from zoo import recipes  # noqa: E402
 from zoo.runs.forecast import make_steps  # noqa: E402
-from zoo.training.lowering import ALLOWED, PLATFORMS, count_operations, custom_calls, export_steps  # noqa: E402
+from zoo.training.steps.needs import ALLOWED, PLATFORMS, count_operations, custom_calls, export_steps  # noqa: E402
 
 FOLDERS = {  # of corpora whose labels or lengths only the data tell; and of two recipes, which leave out no long pair
     "babi": "babi/en-valid", "sst": "sst", "sst5": "sst", "trec": "trec", "tagged": "ud-english-ewt",

@@ -132,7 +132,7 @@ MAY_ASK = {
     "zoo/core/protocols.py": {"'traits'"},
     "zoo/hub/base.py": {"'O_NONBLOCK'"},
     "zoo/models/shared.py": {"'built'", "'loss'"},
-    "zoo/training/steps/memory.py": {"'eqns'", "'jaxpr'", "'name'", "'val'"},
+    "zoo/training/steps/needs.py": {"'eqns'", "'jaxpr'", "'name'", "'val'"},
 }
 
 

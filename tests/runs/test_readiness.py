@@ -9,7 +9,7 @@ import pytest
 
 from tests.shared import python
 from zoo import recipes
-from zoo.training.lowering import PLATFORMS
+from zoo.training.steps.needs import PLATFORMS
 
 # XLA counts the body of a loop over time once, and a running sum of n numbers as n * n operations: it does not compute
 # them so. Everywhere else its account and ours agree.

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 from jax import lax
 
-from zoo.training.lowering import count_operations
+from zoo.training.steps.needs import count_operations
 
 
 def counted(function, *shapes, trips=1, dtype="float32"):

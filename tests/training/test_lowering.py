@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from zoo.training.lowering import PLATFORMS, custom_calls, export_steps
+from zoo.training.steps.needs import PLATFORMS, custom_calls, export_steps
 
 
 class Steps:

@@ -12,7 +12,7 @@ from zoo.depth import make_stack
 from zoo.models import LanguageModel, Seq2Seq
 from zoo.training import SmoothedCrossEntropy, make_steps
 from zoo.training.shapes import Shapes, format_bytes
-from zoo.training.steps.memory import Operation, peak_bytes
+from zoo.training.steps.needs import Operation, peak_bytes
 
 
 def batch(time):

@@ -195,9 +195,8 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     scores = _choose_weights(steps, measure, state, finer)
     training.thaw(model, frozen)
     if layout or adapted or recipe.training.precision != "float32":
-        weights = merge_adapters(
-            {path: many.whole(weight.value) for path, weight in training.named_weights(model).items()}
-        )
+        weights = {path: many.whole(weight.value) for path, weight in training.named_weights(model).items()}
+        weights = merge_adapters(weights)
         with many.apart():
             model = build_with_precision(recipe, parts.sizes, "float32")
             recipe.job.prepare(recipe, model, parts.tokenizers)

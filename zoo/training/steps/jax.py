@@ -9,7 +9,7 @@ from zoo.gradients.means import dividing
 from zoo.gradients.rows import Taps, tapping
 from zoo.training.losses import token_sums
 from zoo.training.steps import shared
-from zoo.training.steps.memory import jaxpr_operations, measure_variables, peak_bytes
+from zoo.training.steps.needs import jaxpr_operations, measure_variables, peak_bytes
 from zoo.training.steps.optimizers import RowAdam, row_gradients
 from zoo.training.steps.products import Compiled
 

@@ -5,7 +5,7 @@ import tensorflow as tf
 from zoo.gradients.means import dividing
 from zoo.training.losses import token_sums
 from zoo.training.steps import shared
-from zoo.training.steps.memory import graph_operations, measure_variables, peak_bytes
+from zoo.training.steps.needs import graph_operations, measure_variables, peak_bytes
 from zoo.training.steps.optimizers import RowAdam, densify
 
 
