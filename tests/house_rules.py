@@ -128,7 +128,7 @@ MAY_ASK = {
     "serving/runtime/artefact.py": {"'O_NONBLOCK'", "'strerror'"},
     "serving/runtime/sessions.py": {"'sched_getaffinity'"},
     "tools/run.py": {"'reconfigure'"},
-    "zoo/check/implicit_masks.py": {"'_keras_mask'"},
+    "zoo/check/of_keras.py": {"'_keras_mask'"},
     "zoo/core/protocols.py": {"'traits'"},
     "zoo/hub/base.py": {"'O_NONBLOCK'"},
     "zoo/models/shared.py": {"'built'", "'loss'"},

@@ -7,10 +7,10 @@ import pytest
 
 import zoo
 from tests.all_cases import CASES, MODELS, VARIATIONS
-from zoo.check import differences, elsewhere, implicit_masks, in_training, laws, quantized, sizes
+from zoo.check import elsewhere, in_training, laws, of_keras, sizes
 from zoo.core.arrival import ROOMS
 
-LAWS = {**laws.LAWS, "implicit_masks": implicit_masks.check, "quantized": quantized.check}
+LAWS = {**laws.LAWS, "implicit_masks": of_keras.check_implicit_masks, "quantized": of_keras.check_quantized}
 
 
 def check_causal(built):
@@ -21,7 +21,11 @@ def check_causal(built):
 
 
 LAWS["causal"] = check_causal
-OF_LAYERS = {"static": sizes.check_static, "training": in_training.check, "differences": differences.check}
+OF_LAYERS = {
+    "static": sizes.check_static,
+    "training": in_training.check_training,
+    "differences": in_training.check_differences,
+}
 LAWS |= OF_LAYERS
 CHEAP = ("padding",)
 DEAR = ("differences", "quantized")  # two passes for each weight; a file in each precision
@@ -95,19 +99,19 @@ def process(backend, way, core, *marks):
 def test_loads_elsewhere(backend, way, core, build, tmp_path, subtests):
     """In a fresh process of either backend, which imported zoo: one process for all cases."""
     cases = [case for case in CASES if case.core is core and "elsewhere" not in case.without]
-    masked = [case for case in cases if asked(case, "implicit_masks") and implicit_masks.names(build(case).layer)]
+    masked = [case for case in cases if asked(case, "implicit_masks") and of_keras.mask_names(build(case).layer)]
     masked = masked if backend == "jax" else []  # here they are checked by the law itself
     for case in cases:
         elsewhere.pack(build(case), tmp_path)
     for case in masked:
-        implicit_masks.pack(build(case), tmp_path)
+        of_keras.pack_implicit_masks(build(case), tmp_path)
     elsewhere.run_elsewhere(tmp_path, backend, way=way)
     for case in cases:
         with subtests.test(case.name):
             elsewhere.check(build(case), tmp_path, backend)
     for case in masked:
         with subtests.test(f"{case.name}, implicit masks"):
-            implicit_masks.check_elsewhere(build(case), tmp_path, backend)
+            of_keras.check_implicit_masks_elsewhere(build(case), tmp_path, backend)
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """No public name of Keras means something else in the zoo: what Keras asks a layer for, works.
 
-`zoo.check.names` has the rule, which layers of others are asked, too.
+`zoo.check.of_keras` has the rule, which layers of others are asked, too.
 """
 
 import keras
@@ -11,7 +11,7 @@ from tests.constructor_samples import SAMPLES
 from tests.models import cases as models
 from tests.test_constructor_arguments import PUBLIC, made
 from zoo.check import laws
-from zoo.check.names import hidden_names, hiding_attributes
+from zoo.check.of_keras import hidden_names, hiding_attributes
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -10,7 +10,7 @@ from keras import dtype_policies, layers, quantizers
 
 from zoo.attention import MultiHeadAttention
 from zoo.check.laws import lengths, token_ids
-from zoo.check.quantized import quantize
+from zoo.check.of_keras import quantize
 from zoo.core.registry import ENTRY, made_inside, register_as
 from zoo.depth import make_stack
 from zoo.embeddings import ConcatenatedPositions

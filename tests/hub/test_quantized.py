@@ -9,7 +9,7 @@ import pytest
 import zoo
 from tests.house_rules import ROOT
 from zoo.check.laws import lengths, numpy_leaves, token_ids
-from zoo.check.quantized import MODES, quantize
+from zoo.check.of_keras import MODES, quantize
 from zoo.models import LanguageModel, PairClassifier
 from zoo.models.labelling import Labeller
 

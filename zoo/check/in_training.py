@@ -1,4 +1,4 @@
-"""The contract battery's laws of `training=True`: the mask is obeyed, rows stay apart, and draws come from seeds."""
+"""The contract battery's laws of training: masks and rows are kept apart, draws have seeds, gradients are slopes."""
 
 from contextlib import contextmanager
 
@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from zoo.check.laws import ROWS, assert_close, dynamic_specs, numpy_leaves, valid
+from zoo.check.laws import ROWS, assert_close, copied, dynamic_specs, named, numpy_leaves, valid
 from zoo.core import protocols
 
 
@@ -80,7 +80,7 @@ def _needs_the_batch(layer):
     return any(protocols.FeedForward.of(each).uses_mask for each in declared)
 
 
-def check(built):
+def check_training(built):
     """What no other law asks, for they call the layer without training.
 
     From one state of its seeds a call gives one result, and the next draws are others if they are drawn at all, in a
@@ -138,3 +138,72 @@ def _check_causal(built, run):
 def _same(received, expected, what):
     for one, other in zip(received, expected, strict=True):
         np.testing.assert_allclose(one, other, 1e-4, 1e-5, err_msg=f"in training a valid position depends on {what}")
+
+
+STEPS = (1e-6, 1e-4, 1e-3)  # the first is for what is computed in float64, the others where something inside is not
+WORST = 0.03
+
+
+def check_differences(built):
+    """Of each weight and each input along its gradient, and of all together in random directions; in training, too."""
+    precise = copied(built, "float64")
+    for way, run in (
+        ("", lambda arguments: precise.case.apply(precise.layer, arguments)),
+        ("in training ", trained(precise)),
+    ):
+        _check_slopes(precise, run, way)
+
+
+def _check_slopes(built, run, way):
+    given = built.case.arguments(ROWS, 5, 0)
+    arguments = {
+        name: tf.Variable(leaf, dtype="float64") if leaf.dtype.kind == "f" else tf.constant(leaf)
+        for name, leaf in named(given).items()
+    }
+    inputs = {name: leaf for name, leaf in arguments.items() if isinstance(leaf, tf.Variable)}
+    sources = {**{each.path: each.value for each in built.layer.trainable_weights}, **inputs}
+    random = np.random.default_rng(8)
+    weights = [random.normal(size=leaf.shape) for leaf in built.run()]
+
+    def loss():
+        with unmoved(built.layer):
+            leaves = [tf.convert_to_tensor(leaf) for leaf in arguments.values()]
+            outputs = tree.flatten(run(tree.pack_sequence_as(given, leaves)))
+            pairs = zip(outputs, weights, strict=True)
+            return sum(tf.reduce_sum(tf.cast(leaf, "float64") * weight) for leaf, weight in pairs)
+
+    with tf.GradientTape() as tape:
+        value = loss()
+    derivatives = tape.gradient(value, list(sources.values()))
+    gradients = {
+        name: np.zeros(source.shape) if one is None else tf.convert_to_tensor(one).numpy().astype("float64")
+        for (name, source), one in zip(sources.items(), derivatives, strict=True)
+    }
+    greatest = max((np.linalg.norm(one) for one in gradients.values()), default=0.0)
+    for name, gradient in gradients.items():
+        norm = np.linalg.norm(gradient)
+        if norm > 1e-6 * greatest:
+            _compare(loss, sources, {name: gradient / norm}, norm, norm, f"{way}by {name}")
+    for _ in range(3):
+        direction = {name: random.choice([-1.0, 1.0], source.shape) for name, source in sources.items()}
+        expected = sum(np.sum(gradients[name] * each) for name, each in direction.items())
+        size = np.sqrt(sum(np.linalg.norm(one) ** 2 for one in gradients.values()))
+        _compare(loss, sources, direction, expected, max(size, abs(expected)), f"{way}in a random direction")
+
+
+def _compare(loss, sources, direction, expected, size, where):
+    """Whether for one of the steps the difference is what the gradient says, up to a share of `size`."""
+    errors = []
+    for step in STEPS:
+        ends = []
+        for sign in (1.0, -1.0):
+            before = {name: sources[name].numpy() for name in direction}
+            for name, each in direction.items():
+                sources[name].assign((before[name] + sign * step * each).astype(before[name].dtype))
+            ends.append(float(loss()))
+            for name, value in before.items():
+                sources[name].assign(value)
+        errors.append(abs((ends[0] - ends[1]) / (2 * step) - expected) / max(size, 1e-12))
+        if errors[-1] < WORST:
+            return
+    raise AssertionError(f"the gradient {where} is off by {min(errors):.0%} of it, by finite differences")

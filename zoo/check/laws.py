@@ -95,6 +95,21 @@ def build(case):
     return built
 
 
+def copied(built, policy=None):
+    """The same layer with the same weights, made under a dtype policy; with "float64" all is computed in that."""
+    before, floatx = keras.config.dtype_policy(), keras.config.floatx()
+    keras.config.set_floatx("float64" if policy == "float64" else floatx)
+    keras.config.set_dtype_policy(policy or before)
+    try:
+        twin = Built(built.case, built.case.make())
+        twin.run(*SMALLEST)
+    finally:
+        keras.config.set_floatx(floatx)
+        keras.config.set_dtype_policy(before)
+    twin.layer.set_weights(built.layer.get_weights())
+    return twin
+
+
 def assert_close(received, expected, atol=1e-5, rtol=1e-5):
     assert len(received) == len(expected)
     for one, other in zip(received, expected, strict=True):
@@ -193,15 +208,7 @@ def check_xla(built):
 
 def check_bfloat16(built):
     """Mixed precision runs, is near float32, and reaches every sub-layer."""
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        mixed = Built(built.case, built.case.make())
-        mixed.run(*SMALLEST)
-    finally:
-        keras.config.set_dtype_policy(before)
-    mixed.layer.set_weights(built.layer.get_weights())
-    for one, other in zip(mixed.run(), built.outputs, strict=True):
+    for one, other in zip(copied(built, "mixed_bfloat16").run(), built.outputs, strict=True):
         assert np.all(np.isfinite(one.astype("float32"))), "not finite in bfloat16"
         np.testing.assert_allclose(one.astype("float32"), other, atol=0.05 * np.abs(other).max())
 
@@ -232,7 +239,7 @@ def check_gradients(built):
     orders of magnitude in float64.
     """
     single, _ = gradients(built, ROWS, 5)
-    double, _ = gradients(in_float64(built), ROWS, 5)
+    double, _ = gradients(copied(built, "float64"), ROWS, 5)
     unseen, doubtful = (unseen_weights(built.layer, derived) for derived in (False, True))
     measures = {weight.path: np.abs(one).max() for (weight, one) in single if one is not None}
     for (weight, one), (_, other) in zip(single, double, strict=True):
@@ -247,21 +254,6 @@ def check_gradients(built):
         elif not is_zero:
             assert size > 0, f"the gradient of {path} is zero"
             assert error < 0.01 * size, f"the gradient of {path} is {one} in float32 and {other} in float64: noise"
-
-
-def in_float64(built):
-    """The same layer with the same weights, which computes in float64."""
-    policy, floatx = keras.config.dtype_policy(), keras.config.floatx()
-    keras.config.set_floatx("float64")
-    keras.config.set_dtype_policy("float64")
-    try:
-        precise = Built(built.case, built.case.make())
-        precise.run(*SMALLEST)
-    finally:
-        keras.config.set_floatx(floatx)
-        keras.config.set_dtype_policy(policy)
-    precise.layer.set_weights(built.layer.get_weights())
-    return precise
 
 
 def check_empty_row(built):

@@ -5,7 +5,9 @@ from dataclasses import asdict, dataclass
 
 import keras
 
-from zoo.check import differences, implicit_masks, in_training, laws, quantized, sizes, uses
+from zoo.check import laws, sizes, uses
+from zoo.check.in_training import check_differences, check_training
+from zoo.check.of_keras import check_implicit_masks, check_quantized
 from zoo.check.onnx import check_onnx
 from zoo.check.slots import cases
 from zoo.check.uses import NotApplicable
@@ -31,11 +33,11 @@ OF_PRECISION = {
 }
 BATTERY = {
     **laws.LAWS,
-    "implicit_masks": implicit_masks.check,
-    "quantized": quantized.check,
+    "implicit_masks": check_implicit_masks,
+    "quantized": check_quantized,
     "static": sizes.check_static,
-    "training": in_training.check,
-    "differences": differences.check,
+    "training": check_training,
+    "differences": check_differences,
 }
 
 

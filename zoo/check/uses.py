@@ -9,7 +9,7 @@ from keras import tree
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.check import elsewhere, laws, sizes
-from zoo.check.names import hidden_names, hiding_attributes
+from zoo.check.of_keras import hidden_names, hiding_attributes
 from zoo.check.slots import HEADS, UNITS, VOCABULARY, causally
 from zoo.check.steps import check_steps
 from zoo.core.later import later
