@@ -15,7 +15,7 @@ from zoo.data import pad
 from zoo.decoding.rules import Rules
 from zoo.decoding.shortlist import Shortlisted, search
 from zoo.pretrained import import_network
-from zoo.pretrained.marian_shortlist import read_shortlist
+from zoo.pretrained.marian_formats import read_shortlist
 from zoo.pretrained.source import open_address
 from zoo.pretrained.vocabulary import pieces_of
 from zoo.tasks.parts.answering import rules_of
@@ -228,7 +228,7 @@ def test_a_damaged_file_is_refused(name, folder):
 
 
 def test_a_table_that_is_too_large_is_refused(folder, monkeypatch):
-    monkeypatch.setattr("zoo.pretrained.marian_shortlist.MOST", 2 * SIZE)
+    monkeypatch.setattr("zoo.pretrained.marian_formats.MOST", 2 * SIZE)
     with pytest.raises(ValueError, match="one piece allows 4 others, a table of"):
         network(folder)
 

@@ -11,7 +11,7 @@ from tests.pretrained.tiny import DATA, opened, said
 from zoo.data import pad
 from zoo.pretrained import import_network
 from zoo.pretrained.families.marian_files import SETTINGS
-from zoo.pretrained.yaml_files import parse_yaml, read_yaml
+from zoo.pretrained.marian_formats import parse_yaml, read_yaml
 from zoo.tasks.parts.answering import Searcher
 
 NAMES = "marian_files", "marian_files_apart", "marian_student"

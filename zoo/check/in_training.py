@@ -1,4 +1,4 @@
-"""The contract battery's laws of training: masks and rows are kept apart, draws have seeds, gradients are slopes."""
+"""The battery's laws of training: masks are obeyed, rows stay apart, draws have seeds, and gradients are slopes."""
 
 from contextlib import contextmanager
 

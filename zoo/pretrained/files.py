@@ -1,7 +1,7 @@
 """Arrays in files of other frameworks: `{name: Tensor}`, read when they are asked for; nothing is executed.
 
 Read are safetensors, NumPy's npz, torch's `pytorch_model.bin` (`zoo.pretrained.torch_files`), Keras' `tf_model.h5`, and
-Marian's own `.bin` (`zoo.pretrained.marian_binary`). Of each array a reader gives its name, its shape, the kind of its
+Marian's own `.bin` (`zoo.pretrained.marian_formats`). Of each array a reader gives its name, its shape, the kind of its
 numbers, how many bytes there are of them, and a function that reads them. These are compared before anything is read: a
 file that was cut off, or that claims to hold more than it can, is refused.
 """
@@ -23,7 +23,7 @@ from msgspec import Meta
 
 from zoo.core.documents import NESTING, check, parse, whole
 from zoo.core.later import later
-from zoo.pretrained.marian_binary import is_marian, read_marian
+from zoo.pretrained.marian_formats import is_marian, read_marian
 from zoo.pretrained.reading import ODD, read_json, some
 from zoo.pretrained.torch_files import LONGEST_PICKLE, MOST, MOST_AXES, read_torch
 

@@ -22,8 +22,8 @@ from zoo.core.documents import mismatch
 from zoo.hub.web import ADDRESS
 from zoo.pretrained import generation
 from zoo.pretrained.files import LONGEST_NAME, RATIO, READERS, find_weights, read_tensors
+from zoo.pretrained.marian_formats import read_yaml
 from zoo.pretrained.reading import IDLE, Reading, read_json, some
-from zoo.pretrained.yaml_files import read_yaml
 
 MOST_FILES = 10_000
 POINTER = b"version https://git-lfs"

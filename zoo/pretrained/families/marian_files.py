@@ -8,13 +8,12 @@ first, which ours and that of `transformers` is not, so the positions are a tabl
 """
 
 from zoo.pretrained.languages import make_marian_reader, marian_targets
-from zoo.pretrained.marian_shortlist import read_shortlist
+from zoo.pretrained.marian_formats import parse_yaml, read_shortlist, read_yaml
 from zoo.pretrained.network import Family, Network, register
 from zoo.pretrained.parts import model_table, sinusoids
 from zoo.pretrained.reading import Reading
 from zoo.pretrained.rules import Rule, barring_bias, flat, put, rows, scale, transpose, widen
 from zoo.pretrained.vocabulary import names_by_id, our_ids, pieces_of, renumber
-from zoo.pretrained.yaml_files import parse_yaml, read_yaml
 from zoo.recipes.languages import of_codes
 from zoo.text import Tokenizer
 from zoo.text.base import BOS, PAD, UNK
