@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import sentencepiece
 
-from zoo.pretrained.plain_letters import with_plain_letters
-from zoo.text.tokenizer import charsmap_of, rules_of, with_charsmap
+from zoo.pretrained.families.albert import with_plain_letters
+from zoo.text.charsmaps import charsmap_of, rules_of, with_charsmap
 
 MODEL = (Path(__file__).with_name("data") / "albert" / "spiece.model").read_bytes()
 OWN = {"„": '"', "⁄": "/", "\x07": "", "\t": " ", "q": "kw", "ab": "no"}  # the last one is of two characters

@@ -7,7 +7,7 @@ import pytest
 
 from tests.pretrained.tiny import changed, opened
 from zoo.core.storage import write_json
-from zoo.pretrained.rotations import buckets_for, draw_normals, draw_rotations
+from zoo.pretrained.families.reformer import buckets_for, draw_normals, draw_rotations
 
 
 @pytest.mark.parametrize(

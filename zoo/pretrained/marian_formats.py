@@ -167,7 +167,7 @@ def _read_binary_shortlist(path, _, reads, writes):
 
 
 def _read_text_shortlist(path, limits, reads, writes):
-    """As `_read_binary_shortlist`. Of several lines of a pair the last one counts, of equal pieces the one with the larger id."""
+    """The same. Of several lines of a pair the last one counts, of equal pieces the one with the larger id."""
     first, best, least = (*limits, *(FIRST, BEST, 0)[len(limits) :])[:3]
     if len(limits) > 3 or {type(first), type(best), type(least)} - {int, float}:
         raise ValueError(f"the settings behind it are {limits}; of a text expected are FIRST, BEST, LEAST")
