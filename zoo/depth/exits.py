@@ -12,7 +12,7 @@ from keras import KerasTensor, layers, ops
 
 from zoo.core.masks import masked_mean
 from zoo.core.protocols import ExitRule
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 
 
 def first_largest(scores):
@@ -74,8 +74,9 @@ class Exit(layers.Layer):
     """
 
     traits = ExitRule()
+    learns = False  # whether a dense layer gives the chances of all depths
 
-    def __init__(self, num_layers, **kwargs):
+    def __init__(self, num_layers: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(num_layers, int) or num_layers < 1:
             raise ValueError(
@@ -83,11 +84,14 @@ class Exit(layers.Layer):
             )
         self.num_layers = num_layers
         self.supports_masking = True
-        self.dense = None  # of a rule that is learned
+        self.dense = layers.Dense(num_layers, name="chances", dtype=self.dtype_policy) if self.learns else None
 
     def build(self, h_shape):
-        if self.dense is not None and not self.dense.built:
-            self.dense.build(tuple(h_shape))
+        build_parts([self.dense], h_shape)
+
+    def call(self, h):
+        """`log q`, `q = softmax(W h + b)`: `(..., units)` -> `(..., N)`, float32, of a rule that `learns`."""
+        return ops.log_softmax(ops.cast(self.dense(h), "float32"), axis=-1)
 
     def log_chances(self, states, memory=None, memory_mask=None):
         """`log q (batch, time | 1, N)`, float32; None of a rule that is not learned, as here.
@@ -146,11 +150,6 @@ class FixedExit(Exit):
         return ops.full_like(state[:, :, 0], self.depth or self.num_layers, dtype="int32")
 
 
-def log_softmax(dense, h):
-    """`log q`, `q = softmax(W h + b)`: `(..., units)` -> `(..., N)`, float32."""
-    return ops.log_softmax(ops.cast(dense(h), "float32"), axis=-1)
-
-
 @register
 class SequenceExit(Exit):
     """`q(n | x) = softmax(W (1/|x| sum_t s_t) + b)` of the encoder's states: one depth for all tokens of a sentence.
@@ -165,13 +164,7 @@ class SequenceExit(Exit):
     """
 
     traits = ExitRule(over="sequence")
-
-    def __init__(self, num_layers: int, **kwargs: Any) -> None:
-        super().__init__(num_layers, **kwargs)
-        self.dense = layers.Dense(num_layers, name="chances", dtype=self.dtype_policy)
-
-    def call(self, h):
-        return log_softmax(self.dense, h)
+    learns = True
 
     def log_chances(self, states, memory=None, memory_mask=None):
         return self(masked_mean(memory, memory_mask)[:, None])
@@ -193,12 +186,7 @@ class MultinomialExit(Exit):
         (2, 5)
     """
 
-    def __init__(self, num_layers: int, **kwargs: Any) -> None:
-        super().__init__(num_layers, **kwargs)
-        self.dense = layers.Dense(num_layers, name="chances", dtype=self.dtype_policy)
-
-    def call(self, h):
-        return log_softmax(self.dense, h)
+    learns = True
 
     def log_chances(self, states, memory=None, memory_mask=None):
         return self(states[0])
