@@ -16,7 +16,7 @@ from zoo.attention.chunks import chunked, windows
 from zoo.attention.heads import Heads
 from zoo.core.masks import ImplicitMasks
 from zoo.core.protocols import Attention
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.gradients.means import mean_over
 
 
@@ -162,10 +162,7 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
         self.gate = layers.Dense(num_heads, bias_initializer=bias, name="gate", dtype="float32") if dynamic else None
 
     def build(self, query_shape, value_shape=None):
-        inputs = [self.query_projection, self.key_projection, self.value_projection]
-        for projection in [*inputs, self.gate] if self.dynamic else inputs:
-            if not projection.built:  # `project` builds two of them where it is called first
-                projection.build(tuple(query_shape))
+        build_parts([self.query_projection, self.key_projection, self.value_projection, self.gate], query_shape)
         self.output_projection.build((*query_shape[:-1], self.units))
         self.positions = self.add_weight(
             name="positions",

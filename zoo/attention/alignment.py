@@ -12,7 +12,7 @@ from keras import layers, ops
 
 from zoo.core.masks import ImplicitMasks, combined_mask, masked_softmax, wide
 from zoo.core.protocols import Attention
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 
 
 class AlignmentAttention(ImplicitMasks, keras.layers.Layer, ABC):
@@ -49,8 +49,7 @@ class AlignmentAttention(ImplicitMasks, keras.layers.Layer, ABC):
 
     def build(self, query_shape, value_shape=None):
         self.query_projection.build(query_shape)
-        if not self.key_projection.built:  # `project` builds it where it is called first
-            self.key_projection.build(value_shape or query_shape)
+        build_parts([self.key_projection], value_shape or query_shape)
 
     def project(self, value):
         """Keys of the values, `(batch, value_time, units)`: what does not depend on the query."""

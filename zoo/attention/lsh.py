@@ -17,7 +17,7 @@ from zoo.attention.chunks import neighbours, places_of_neighbours, take_rows, wi
 from zoo.attention.heads import Heads
 from zoo.core.masks import MASKED, ImplicitMasks, combined_mask, wide
 from zoo.core.protocols import Attention
-from zoo.core.registry import keeps_arguments, register
+from zoo.core.registry import build_parts, keeps_arguments, register
 from zoo.gradients.recompute import recall
 
 ALONE = -1e5  # the score of a position for itself, which counts only if it meets no other
@@ -171,9 +171,7 @@ class HashedAttention(Heads, ImplicitMasks, layers.Layer):
             setattr(self, f"{name}_projection", dense)
 
     def build(self, query_shape, value_shape=None):
-        for projection in (self.query_projection, self.value_projection):
-            if not projection.built:  # `project` builds them where it is called first
-                projection.build(tuple(query_shape))
+        build_parts([self.query_projection, self.value_projection], query_shape)
         self.output_projection.build((*query_shape[:-1], self.num_heads * self.head_dim))
         seed = random.getrandbits(31) if self.seed is None else self.seed  # as Keras' initializers draw one
         draw = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ from zoo.core.devices import backend, on_a_processor
 from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import ImplicitMasks, combined_mask, masked_softmax, sees_any
 from zoo.core.protocols import Attention
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 
 
 def has_kernel(dtype):
@@ -89,11 +89,8 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
         self.dropout_layer = Dropout(dropout, seed=shifted(seed, 0), dtype=self.dtype_policy)
 
     def build(self, query_shape, value_shape=None):
-        value_shape = tuple(value_shape or query_shape)
         self.query_projection.build(tuple(query_shape))
-        for projection in (self.key_projection, self.value_projection):
-            if not projection.built:  # `project` builds them where it is called first
-                projection.build(value_shape)
+        build_parts([self.key_projection, self.value_projection], value_shape or query_shape)
         self.output_projection.build((*query_shape[:-1], self.num_heads * self.head_dim))
 
     def bias(self, time, entries, causal):

@@ -6,7 +6,7 @@ from keras import layers, ops
 
 from zoo.core.masks import ImplicitMasks, wide
 from zoo.core.protocols import Attention
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.core.tensors import scan
 
 
@@ -83,9 +83,7 @@ class SSRU(ImplicitMasks, layers.Layer):
         self.gate = layers.Dense(units, name="gate", dtype=self.dtype_policy)
 
     def build(self, query_shape, value_shape=None):
-        for projection in (self.input_projection, self.gate):
-            if not projection.built:  # `project` builds them where it is called first
-                projection.build(tuple(query_shape))
+        build_parts([self.input_projection, self.gate], query_shape)
 
     def call(self, query, value=None, *, query_mask=None, value_mask=None, causal=False, cache=None, training=None):
         if value is not None or not causal:

@@ -8,7 +8,7 @@ from keras import initializers, layers, ops
 from zoo.attention.cache import append
 from zoo.core.masks import ImplicitMasks, wide
 from zoo.core.protocols import Attention
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 
 MODES = ("split_concat", "reconstruct")
 
@@ -95,9 +95,7 @@ class MultiLinearAttention(ImplicitMasks, layers.Layer):
         return Attention(causal=True, steps=True, longest=self.max_time)
 
     def build(self, query_shape, value_shape=None):
-        for projection in (self.query_projection, self.key_projection, self.value_projection):
-            if not projection.built:  # `project` builds two of them where it is called first
-                projection.build(tuple(query_shape))
+        build_parts([self.query_projection, self.key_projection, self.value_projection], query_shape)
         self.cores = self.add_weight(
             name="cores", shape=(self.num_cores, self.rank), initializer=initializers.RandomUniform(0.0, 1.0)
         )

@@ -14,7 +14,7 @@ from zoo.core import protocols
 from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import ImplicitMasks
 from zoo.core.norms import EPSILON, gain_of, make_norm
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.gradients.barrier import gradient_barrier
 
 
@@ -78,10 +78,8 @@ class Block(ImplicitMasks, layers.Layer, ABC):
         for norm in self.norms:
             norm.build(tuple(x_shape))
         for name in self.present:
-            layer = getattr(self, name)
-            if not layer.built:  # one that comes out of a file is built already
-                shapes = (x_shape, memory_shape or x_shape) if name == "cross_attention" else (x_shape,)
-                layer.build(*map(tuple, shapes))
+            shapes = (x_shape, memory_shape or x_shape) if name == "cross_attention" else (x_shape,)
+            build_parts([getattr(self, name)], *shapes)
 
     @property
     def traits(self):

@@ -8,7 +8,7 @@ from keras import layers, ops
 from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import ImplicitMasks, masked_softmax, wide
 from zoo.core.norms import EPSILON
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 
 CONNECTIONS = ("star", "ring", "radical")
 
@@ -138,9 +138,7 @@ class StarBlock(ImplicitMasks, layers.Layer):
         shape = (*states_shape[:-1], self.units)
         for norm in self.norms:
             norm.build(shape)
-        for attention in (self.attention, self.relay_attention):
-            if attention is not None and not attention.built:
-                attention.build(shape)
+        build_parts([self.attention, self.relay_attention], shape)
 
     def call(self, states, embeddings, relay, mask=None, training=None):
         mixed = self._look_around(states, embeddings, relay, mask, training)

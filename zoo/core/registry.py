@@ -1,4 +1,4 @@
-"""What every registered class has: a name in Keras' registry, and configs with its arguments and its parts' precision.
+"""What registered classes share: names in Keras' registry, what their configs keep, and parts that are built once.
 
 Names enter the registry here alone, so that no two classes can claim the same one. What a constructor is given stands
 in the config of every registered class, and is named in its signature alone.
@@ -64,6 +64,16 @@ def keeps_arguments(cls):
     if cls.from_config.__module__.startswith("keras."):
         cls.from_config = classmethod(_with_layers(cls, cls.from_config.__func__))
     return cls
+
+
+def build_parts(parts, *shapes):
+    """Build layers of a layer for inputs of these shapes, but for None and for those that are built already.
+
+    One that comes out of a file is, and so is one that another method has called first, as `project` of an attention.
+    """
+    for part in parts:
+        if part is not None and not part.built:
+            part.build(*(shape and tuple(shape) for shape in shapes))
 
 
 def _arguments(cls):

@@ -13,7 +13,7 @@ from keras import ops
 
 from zoo.core.dropout import shifted
 from zoo.core.protocols import Block, ExitRule
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.depth.exits import EXITS, FixedExit
 from zoo.depth.stack import SEEDS_PER_BLOCK, Stack, make_stack
 
@@ -99,9 +99,7 @@ class DepthAdaptiveStack(Stack):
 
     def build(self, x_shape, memory_shape=None):
         super().build(x_shape, memory_shape)
-        for part in [*self.norms, self.exit]:
-            if part is not None and not part.built:
-                part.build(tuple(x_shape))
+        build_parts([*self.norms, self.exit], x_shape)
 
     def normed(self, index, x):
         """The input of the classifier of block `index`, computed from the output of the block."""

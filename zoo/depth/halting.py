@@ -4,7 +4,7 @@ from typing import Any
 
 from keras import KerasTensor, initializers, layers, ops
 
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.gradients.means import mean_over
 
 CHOICES = ("none", "accumulated", "interpolated")
@@ -83,8 +83,7 @@ class Halting(layers.Layer):
         self.dense = layers.Dense(1, bias_initializer=bias, name="probability", dtype=self.dtype_policy)
 
     def build(self, h_shape):
-        if not self.dense.built:
-            self.dense.build(tuple(h_shape))
+        build_parts([self.dense], h_shape)
 
     def compute_output_spec(self, h):
         return KerasTensor(self.compute_output_shape(h.shape), "float32")  # whatever the dtype of h

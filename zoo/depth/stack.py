@@ -14,7 +14,7 @@ from zoo.core.dropout import shifted
 from zoo.core.masks import ImplicitMasks
 from zoo.core.norms import EPSILON, make_norm
 from zoo.core.protocols import Block, Depth, output_units
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.core.tensors import gather_beams
 from zoo.feedforward import FeedForward
 
@@ -124,9 +124,7 @@ class Stack(ImplicitMasks, layers.Layer):
         )
 
     def build(self, x_shape, memory_shape=None):
-        for block in self.blocks:
-            if not block.built:
-                block.build(x_shape, memory_shape)
+        build_parts(self.blocks, x_shape, memory_shape)
         if self.final_norm is not None:
             self.final_norm.build((*x_shape[:-1], output_units(self)))
 

@@ -11,7 +11,7 @@ from zoo.blocks.star import StarBlock
 from zoo.core.dropout import shifted
 from zoo.core.masks import ImplicitMasks, masked_mean
 from zoo.core.protocols import Depth
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.depth.stack import SEEDS_PER_BLOCK
 
 
@@ -61,9 +61,7 @@ class StarStack(ImplicitMasks, layers.Layer):
         self.units = widths.pop()
 
     def build(self, x_shape):
-        for block in self.blocks:
-            if not block.built:
-                block.build(tuple(x_shape))
+        build_parts(self.blocks, x_shape)
 
     def call(self, x, mask=None, summary=False, causal=False, training=None):
         if causal:

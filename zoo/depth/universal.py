@@ -10,7 +10,7 @@ from keras import ops
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PostNorm
 from zoo.core.dropout import shifted
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.depth import halting as act
 from zoo.depth.stack import BlockSettings, Stack
 from zoo.embeddings import SinusoidalPositions
@@ -96,8 +96,7 @@ class UniversalStack(Stack):
     def build(self, x_shape, memory_shape=None):
         super().build(x_shape, memory_shape)
         self.signal.build(tuple(x_shape))
-        if self.halting is not None and not self.halting.built:
-            self.halting.build(tuple(x_shape))
+        build_parts([self.halting], x_shape)
 
     def call(self, x, mask=None, memory=None, memory_mask=None, causal=False, training=None):
         outputs, thought = self.ponder(x, mask, memory, memory_mask, causal, training)

@@ -8,7 +8,7 @@ from keras import layers, ops
 from zoo.core import protocols
 from zoo.core.masks import ImplicitMasks
 from zoo.core.norms import EPSILON, make_norm
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.embeddings.positions import LearnedPositions
 
 
@@ -158,8 +158,7 @@ class NormalizedPositions(ImplicitMasks, layers.Layer):
         return replace(own, by_place=own.by_place and takes_places, units=self.units or own.units)
 
     def build(self, x_shape):
-        if not self.positions.built:
-            self.positions.build(tuple(x_shape))
+        build_parts([self.positions], x_shape)
         shape = (*x_shape[:-1], protocols.Positions.of(self.positions).units or x_shape[-1])
         for layer in (self.norm, self.projection):
             if layer is not None:

@@ -7,7 +7,7 @@ from keras import layers, ops
 
 from zoo.core import protocols
 from zoo.core.masks import ImplicitMasks
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.feedforward.dense import FeedForward
 from zoo.gradients.recompute import Piece, checkpoint
 
@@ -47,8 +47,7 @@ class ChunkedFeedForward(ImplicitMasks, layers.Layer):
         self.feedforward, self.chunks = feedforward, chunks
 
     def build(self, x_shape):
-        if not self.feedforward.built:
-            self.feedforward.build(x_shape)
+        build_parts([self.feedforward], x_shape)
 
     @property
     def units(self):

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.models import signatures
 from zoo.models.shared import InsideKeras
 
@@ -54,9 +54,7 @@ class Ensemble(InsideKeras, keras.Model):
         ((self.source_vocab_size, self.target_vocab_size),) = sizes
 
     def build(self, input_shape=None):
-        for each in self.members:
-            if not each.built:  # one that comes out of a file is built already
-                each.build()
+        build_parts(self.members)
 
     def call(self, inputs, training=None):
         return _mean([each(inputs, training=training) for each in self.members])

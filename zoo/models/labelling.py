@@ -8,7 +8,7 @@ from keras import layers, ops
 from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import length_mask, masked_mean
 from zoo.core.protocols import Depth, Embedding, Positions, output_units
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.decoding.loop import PAD
 from zoo.embeddings import Entrance, TokenEmbedding, positions_before
 from zoo.models import signatures
@@ -54,14 +54,10 @@ class Labeller(InsideKeras, keras.Model):
         self.readout = layers.Dense(num_labels, name="readout", dtype=policy) if self.labels else None
 
     def build(self, input_shape=None):
-        if not self.embedding.built:  # one that comes out of a file is built already
-            self.embedding.build()
-        widths = self.embedding.units, Positions.of(self.positions).units or self.embedding.units
-        for layer, width in zip((self.positions, self.encoder), widths, strict=True):
-            if not layer.built:
-                layer.build((None, None, width))
-        if self.pooling is not None and not self.pooling.built:
-            self.pooling.build((None, None, output_units(self.encoder)))
+        build_parts([self.embedding])
+        build_parts([self.positions], (None, None, self.embedding.units))
+        build_parts([self.encoder], (None, None, Positions.of(self.positions).units or self.embedding.units))
+        build_parts([self.pooling], (None, None, output_units(self.encoder)))
         if self.labels:
             self.readout.build((None, output_units(self.encoder)))
 
@@ -241,8 +237,7 @@ class PairClassifier(Labeller):
 
     def build(self, input_shape=None):
         super().build()
-        if not self.hidden.built:
-            self.hidden.build((None, 4 * output_units(self.encoder)))
+        build_parts([self.hidden], (None, 4 * output_units(self.encoder)))
 
     def call(self, inputs, training=None):
         first, second = self.summarise_both(inputs, training)

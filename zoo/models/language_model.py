@@ -9,7 +9,7 @@ from zoo.attention.cache import entries_of
 from zoo.core.dropout import Dropout
 from zoo.core.masks import optional_mask
 from zoo.core.protocols import Positions
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.decoding.loop import BOS
 from zoo.embeddings import Entrance, positions_before
 from zoo.models import signatures
@@ -80,10 +80,7 @@ class LanguageModel(InsideKeras, keras.Model):
         self.dropout_layer = Dropout(dropout, seed=seed, dtype=policy)
 
     def build(self, input_shape=None):
-        shape = (None, None, self.decoder.units)
-        for layer in (self.embedding, self.positions, self.decoder):
-            if not layer.built:  # one that comes out of a file is built already
-                layer.build(shape)
+        build_parts([self.embedding, self.positions, self.decoder], (None, None, self.decoder.units))
 
     def states(self, inputs, training=None):
         """The decoder's states `h`, `(batch, time, units)`."""

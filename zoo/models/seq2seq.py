@@ -8,7 +8,7 @@ from keras import layers, ops, tree
 from zoo.attention import AdditiveAttention, DotProductAttention
 from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import length_mask
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.core.tensors import flatten_beams, gather_beams
 from zoo.decoding.loop import BOS, PAD
 from zoo.embeddings.tokens import as_ids
@@ -109,8 +109,7 @@ class Seq2Seq(InsideKeras, keras.Model):
         units, values = self.units, self.encoder.output_units
         self.source_embedding.build()
         self.target_embedding.build()
-        if not self.encoder.built:  # an encoder of one's own that comes out of a file is built already
-            self.encoder.build((None, None, units))
+        build_parts([self.encoder], (None, None, units))
         self.decoder.build((None, None, units), {"values": (None, None, values), "summary": (None, values)})
         self.readout.build((None, 2 * units + values))
         self.bias = self.add_weight(name="bias", shape=(self.target_vocab_size,), initializer="zeros")

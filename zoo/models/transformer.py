@@ -9,7 +9,7 @@ from zoo.attention.cache import entries_of
 from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import length_mask, optional_mask
 from zoo.core.protocols import Depth, Positions, output_units
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.decoding.loop import BOS, PAD
 from zoo.embeddings import Entrance, positions_before
 from zoo.models import signatures
@@ -122,12 +122,9 @@ class Transformer(InsideKeras, keras.Model):
 
     def build(self, input_shape=None):
         shape = (None, None, self.encoder.units)
-        layers = (self.source_embedding, self.target_embedding, self.source_positions, self.positions, self.encoder)
-        for layer in layers:
-            if not layer.built:  # one that comes out of a file is built already
-                layer.build(shape)
-        if not self.decoder.built:
-            self.decoder.build(shape, (*shape[:-1], output_units(self.encoder)))
+        build_parts([self.source_embedding, self.target_embedding, self.source_positions, self.positions], shape)
+        build_parts([self.encoder], shape)
+        build_parts([self.decoder], shape, (*shape[:-1], output_units(self.encoder)))
 
     def states(self, inputs, training=None):
         """The decoder's states `d`, `(batch, time, units)`."""

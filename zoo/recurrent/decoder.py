@@ -5,7 +5,7 @@ from typing import Any
 from keras import layers, ops, tree
 
 from zoo.core.masks import ImplicitMasks
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.core.tensors import flatten_beams
 from zoo.gradients.recompute import Piece
 from zoo.recurrent import loop
@@ -68,9 +68,7 @@ class RecurrentDecoder(ImplicitMasks, layers.Layer):
     def build(self, inputs_shape, memory_shape):
         values_shape = memory_shape["summary" if self.attention is None else "values"]
         width, context = inputs_shape[-1], values_shape[-1]
-        for bridge in self.bridges:
-            if not bridge.built:  # `remember` builds them where it is called first
-                bridge.build((None, context))
+        build_parts(self.bridges, (None, context))
         if self.attention is None:
             self.step_cell.build((None, width + context))
         else:

@@ -7,7 +7,7 @@ from keras import layers, ops
 from zoo.core import protocols
 from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import ImplicitMasks
-from zoo.core.registry import register
+from zoo.core.registry import build_parts, register
 from zoo.recurrent import loop
 from zoo.recurrent.cells import check_cell, check_layers, make_layer
 
@@ -166,10 +166,8 @@ class SelfAttentiveEncoder(ImplicitMasks, layers.Layer):
         return self.encoder.output_units
 
     def build(self, inputs_shape):
-        states_shape = (*inputs_shape[:2], self.output_units)
-        for part, shape in ((self.encoder, inputs_shape), (self.attention, states_shape)):
-            if not part.built:  # parts that come out of a file are built already
-                part.build(shape)
+        build_parts([self.encoder], inputs_shape)
+        build_parts([self.attention], (*inputs_shape[:2], self.output_units))
         self.combine.build((*inputs_shape[:2], 2 * self.output_units))
 
     def call(self, inputs, mask=None, training=None):
@@ -229,8 +227,7 @@ class RecurrentReader(ImplicitMasks, layers.Layer):
         return self.encoder.output_units
 
     def build(self, inputs_shape):
-        if not self.encoder.built:  # one that comes out of a file is built already
-            self.encoder.build(inputs_shape)
+        build_parts([self.encoder], inputs_shape)
 
     def call(self, inputs, mask=None, training=None):
         return self.encoder(inputs, mask=mask, training=training)[0]
