@@ -66,7 +66,7 @@ def house(tmp_path_factory):
         ("tools/shared.py", "from zoo.models import Seq2Seq"),
         ("zoo/core/norms.py", "from zoo.gradients import rows"),
         ("zoo/models/encoder.py", "from zoo import text"),
-        ("zoo/decoding/greedy.py", "import zoo.models"),
+        ("zoo/decoding/sampling.py", "import zoo.models"),
         ("zoo/training/plan.py", "import tensorflow"),
         ("zoo/check/sizes.py", "import onnx"),
         ("zoo/models/encoder.py", "def f():\n    import serving.runtime"),

@@ -1,10 +1,10 @@
-"""Sampling against the filtered distribution in NumPy, and how its one source of randomness is used."""
+"""Greedy decoding is the argmax of every step; sampling, from a filtered distribution, has one source of randomness."""
 
 import numpy as np
 import pytest
 from keras import ops
 
-from tests.decoding.table import EOS, Table, log_prob, rows_of
+from tests.decoding.table import EOS, Table, assert_same, log_prob, rows_of
 from zoo.decoding import greedy, sample, uniforms
 
 LONG = Table(vocabulary=5, max_length=5)
@@ -131,13 +131,17 @@ def test_an_impossible_token_never_appears():
     assert not {1, 8} & set(tokens)
 
 
-@pytest.mark.slow
-def test_rows_do_not_know_each_other():
+@pytest.mark.parametrize("write", [greedy, pytest.param(sample, marks=pytest.mark.slow)])
+def test_rows_do_not_know_each_other(write):
     memory, draws = LONG.random(batch=7, seed=3), uniforms(4, 7, 2, 5)
-    together = sample(LONG, memory, 5, draws, top_p=0.9)
+
+    def written(rows):
+        given = {"uniforms": draws[rows], "top_p": 0.9} if write is sample else {}
+        return write(LONG, {"logits": memory["logits"][rows]}, 5, **given)
+
+    together = written(slice(None))
     for row in range(7):
-        alone = sample(LONG, {"logits": memory["logits"][row : row + 1]}, 5, draws[row : row + 1], top_p=0.9)
-        for one, other in zip(alone, together, strict=True):
+        for one, other in zip(written(slice(row, row + 1)), together, strict=True):
             np.testing.assert_allclose(one[0], other[row], rtol=1e-6)
 
 
@@ -175,10 +179,12 @@ def test_settings_are_checked(settings):
         sample(LONG, LONG.random(2, 1), 5, uniforms(1, 2, 1, 5), **settings)
 
 
-@pytest.mark.parametrize("max_length", [0, 3.0])
+@pytest.mark.parametrize("max_length", [0, -1, 3.0])
 def test_max_length_is_checked(max_length):
+    with pytest.raises(ValueError, match=f"max_length must be a positive integer.*{max_length}"):
+        greedy(LONG, LONG.random(1, 1), max_length)
     with pytest.raises(ValueError, match=f"max_length must be a positive integer.*{max_length}|uniforms must be"):
-        sample(LONG, LONG.random(2, 1), max_length, np.zeros((2, 1, int(max_length)), "float32"))
+        sample(LONG, LONG.random(2, 1), max_length, np.zeros((2, 1, max(int(max_length), 0)), "float32"))
 
 
 def test_a_sample_is_what_it_says_in_low_precision():
@@ -192,3 +198,29 @@ def test_a_sample_is_what_it_says_in_low_precision():
 
     found = rows_of(sample(Low(5, 5), memory, 5, uniforms(1, 3, 2, 5)))
     assert all(np.isfinite(score) for row in found for _, score in row)
+
+
+def by_hand(row, max_length):
+    tokens = ()
+    while len(tokens) < max_length:
+        token = int(np.argmax(LONG.log_probs(row, tokens)))
+        if token == EOS:
+            return tokens, log_prob(LONG, row, (*tokens, EOS))
+        tokens += (token,)
+    return tokens, log_prob(LONG, row, tokens)
+
+
+@pytest.mark.parametrize("max_length", [1, 2, 5])
+def test_is_the_argmax_of_every_step(max_length):
+    memory = LONG.random(batch=100, seed=2)
+    found = rows_of(greedy(LONG, memory, max_length))
+    expected = [by_hand(row, max_length) for row in memory["logits"]]
+    assert_same([received[0] for received in found], expected)
+    assert {len(tokens) for tokens, _ in expected} == set(range(max_length + 1)), "lengths vary"
+
+
+def test_ties_go_to_the_lowest_id():
+    memory = {"logits": np.zeros((1, LONG.prefixes, 5), "float32")}
+    memory["logits"][:, :, :2] = -1.0
+    ((received,),) = rows_of(greedy(LONG, memory, 4))
+    assert received[0] == (2, 2, 2, 2)

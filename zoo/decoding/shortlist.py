@@ -16,8 +16,8 @@ from keras import ops
 from zoo.core.masks import length_mask
 from zoo.core.searching import OURS
 from zoo.decoding.beam import beam_search
-from zoo.decoding.greedy import greedy
 from zoo.decoding.loop import EOS, IMPOSSIBLE, SHARED
+from zoo.decoding.sampling import greedy
 
 SPECIAL = EOS + 1  # PAD, UNK, BOS and EOS: the ids that every vocabulary begins with
 
