@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from tests.oracles import softmax
 from tests.weights import randomised
 from zoo.attention import MultiHeadAttention, MultiLinearAttention
 from zoo.attention.tensorized import multi_linear
@@ -18,11 +19,6 @@ def made(max_time=11, **settings):
     layer = MultiLinearAttention(5, 3, max_time, **settings)
     layer.build((None, None, 6))
     return randomised(layer, 3, 0.7)
-
-
-def softmax(x):
-    e = np.exp(x - x.max())
-    return e / e.sum()
 
 
 def by_hand(layer, x, causal):

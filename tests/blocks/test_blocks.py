@@ -1,4 +1,7 @@
-"""The wirings: the papers' equations, one step at a time, sizes, and what does not fit together."""
+"""The wirings: the papers' equations, one step at a time, sizes, and what does not fit together.
+
+On JAX the gradient of a residual stream is that of a forward derivative, and its program as long as the stack.
+"""
 
 import numpy as np
 import pytest
@@ -6,6 +9,7 @@ from keras import ops
 
 from tests import transformer_oracles
 from tests.blocks.cases import BLOCKS, make_block
+from tests.shared import python
 from tests.weights import randomised
 from zoo.attention import DotProductAttention, MultiHeadAttention
 from zoo.blocks import Macaron, PreNorm
@@ -117,3 +121,45 @@ def test_units_must_agree(wrong):
 def test_a_stream_of_another_width_is_refused(name):
     with pytest.raises(ValueError, match=r"expected \(batch, time, 6\).*Received: \(4, 5, 7\).*the same units"):
         make_block(name)(np.ones((4, 5, 7), "float32"))
+
+
+ON_JAX = """
+import re, sys
+import jax, jax.numpy as jnp, keras, numpy as np
+from zoo.depth import make_stack
+
+keras.utils.set_random_seed(0)
+rng = np.random.default_rng(0)
+x, direction, weights = (jnp.asarray(rng.normal(size=(2, 5, 16)), "float32") for _ in range(3))
+
+def loss_of(depth):
+    stack = make_stack(depth, 16, 2, 32, block=sys.argv[1], seed=1)
+    stack.build(x.shape)
+    fixed = [each.value for each in stack.non_trainable_variables]
+    return lambda trained, x: (weights * stack.stateless_call(trained, fixed, x)[0]).sum(), [
+        each.value for each in stack.trainable_variables
+    ]
+
+def longest_fusion(depth):
+    loss, trained = loss_of(depth)
+    text = jax.jit(jax.grad(loss, (0, 1))).lower(trained, x).compile().as_text()
+    return max(each.count(" = ") for each in re.findall(r"^%fused_computation[^\\n]*{$(.*?)^}", text, re.S | re.M))
+
+loss, trained = loss_of(1)
+forward = jax.jit(lambda x: jax.jvp(lambda x: loss(trained, x), (x,), (direction,))[1])(x)
+gradient = jax.jit(lambda x: jax.grad(loss, 1)(trained, x))
+backward = (gradient(x) * direction).sum()
+assert abs(forward - backward) < 1e-4 * abs(forward), (forward, backward)
+each = jax.jit(jax.vmap(gradient))(jnp.stack([x, x + 1]))
+assert abs(each[1] - gradient(x + 1)).max() < 1e-4
+shallow, deep = longest_fusion(2), longest_fusion(4)
+print(shallow, deep)
+assert deep <= 1.1 * shallow, (shallow, deep)
+"""
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("block", ["pre_norm", "macaron"])
+def test_no_branch_computes_those_above_it_again(block):
+    """Without the barrier the longest fused computation of four layers is about twice that of two."""
+    python("-c", ON_JAX, block, KERAS_BACKEND="jax", JAX_PLATFORMS="cpu")

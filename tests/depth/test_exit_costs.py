@@ -1,8 +1,9 @@
-"""What decides about exits and counts them: oracles, tuned thresholds and FLOPs."""
+"""What decides about exits and counts them: oracles, tuned thresholds and FLOPs; decisions are float32."""
 
 from functools import partial
 from itertools import pairwise
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -10,6 +11,7 @@ from keras import ops
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.check.laws import length_mask
+from zoo.depth import GeometricExit, Halting, MultinomialExit, SequenceExit
 from zoo.depth.exits import best_depth, sequence_oracle, token_oracle
 from zoo.depth.flops import block_flops, decoder_flops, skipped_flops
 from zoo.depth.thresholds import scored, tune
@@ -105,3 +107,21 @@ def test_flops_of_matrices_are_those_of_a_blocks_weights():
     source_side = [block.cross_attention.key_projection.kernel, block.cross_attention.value_projection.kernel]
     count = sum(2 * int(np.prod(w.shape)) for w in kernels if not any(w is side for side in source_side))
     assert len(kernels) == 10 and block_flops(6, 10, 0, 0) == count
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float32"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        Halting,
+        lambda **kw: GeometricExit(3, **kw),
+        lambda **kw: MultinomialExit(3, **kw),
+        lambda **kw: SequenceExit(3, **kw),
+    ],
+)
+def test_decisions_are_float32(make, policy):
+    layer = make(dtype=policy)
+    symbol = layer(keras.Input((5, 4), dtype=layer.compute_dtype))
+    value = layer(np.ones((2, 5, 4), "float32"))
+    assert symbol.dtype == keras.backend.standardize_dtype(value.dtype) == "float32"
+    assert symbol.shape[1:] == value.shape[1:]

@@ -1,4 +1,4 @@
-"""Two streams, and gradients that are those of keeping everything: dropout, buckets and memories included."""
+"""Two streams: gradients are those of keeping everything, with losses that layers add, whatever is computed again."""
 
 import keras
 import numpy as np
@@ -10,7 +10,7 @@ from tests import transformer_oracles
 from tests.blocks.cases import make_block
 from tests.shared import python
 from tests.weights import of_policy, randomised
-from zoo.attention import LSHAttention, MultiHeadAttention
+from zoo.attention import AdaptiveSpanAttention, LSHAttention, MultiHeadAttention
 from zoo.attention.lsh import hash_vectors
 from zoo.blocks import Macaron, PreNorm
 from zoo.check.gradients import unseen_weights
@@ -268,3 +268,36 @@ def test_the_last_norm_may_read_both_streams():
             b = b + transformer_oracles.feed_forward(block.feedforward)(norms[1](a))
         expected = transformer_oracles.layer_norm(stack.final_norm)(np.concatenate([a, b], axis=-1))
         np.testing.assert_allclose(received[row, :length], expected, atol=2e-5)
+
+
+class Penalty(layers.Layer):
+    units = 6
+
+    def call(self, x, training=None):
+        self.add_loss(ops.sum(x))
+        return x
+
+
+@pytest.mark.slow(but=3)
+@pytest.mark.parametrize("activations", ["checkpoint", "reversible"])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_losses_that_layers_add_come_out_once_with_their_gradients(activations, chunked):
+    """Such as the penalty of an adaptive span: as of a stack that keeps its activations."""
+    found = {}
+    for each in ("plain", activations):
+        span = AdaptiveSpanAttention(6, 2, max_span=5, ramp=2, penalty=0.5, dynamic=True)
+        wide = FeedForward(6, 8)
+        wide = Penalty() if chunked else wide
+        stack = ReversibleStack([PreNorm(span, ChunkedFeedForward(wide, 2) if chunked else wide)], each)
+        stack(X, causal=True)
+        if found:
+            stack.set_weights(found["plain"][0])
+        with tf.GradientTape() as tape:
+            output = stack(X, causal=True, training=True)
+            losses = [ops.convert_to_numpy(loss) for loss in stack.losses]
+            total = ops.sum(output**2) + ops.sum(ops.stack(stack.losses))
+        gradients = tape.gradient(total, [weight.value for weight in stack.trainable_weights])
+        found[each] = stack.get_weights(), sum(losses), gradients
+    assert found[activations][1] == pytest.approx(found["plain"][1], rel=1e-5) and found["plain"][1] > 0
+    for one, other in zip(found[activations][2], found["plain"][2], strict=True):
+        np.testing.assert_allclose(ops.convert_to_numpy(one), ops.convert_to_numpy(other), rtol=2e-3, atol=2e-4)

@@ -9,7 +9,7 @@ import pytest
 
 from serving.export import export_run
 from tests.pretrained.make_marian import BEST, FIRST, binary_shortlist, likeliest
-from tests.pretrained.test_marian_binary import STUDENT, held, written
+from tests.pretrained.test_marian_files import STUDENT, held, written
 from tests.pretrained.tiny import opened, said
 from zoo.data import pad
 from zoo.decoding.rules import Rules

@@ -1,11 +1,19 @@
-"""The loop: it learns, validates, stops early, keeps the best, compiles one program per shape."""
+"""The loop learns, validates, stops early, keeps the best; killed and resumed, it gives the weights of a whole run.
+
+Batches that a thread prepares ahead are those that a training without it sees.
+"""
 
 import csv
+import signal
+import threading
+import time
+from contextlib import closing
 
 import keras
 import numpy as np
 import pytest
 
+from tests.shared import python
 from tests.training import tiny
 from zoo.training import (
     SmoothedCrossEntropy,
@@ -16,6 +24,7 @@ from zoo.training import (
     set_weights,
     validate,
 )
+from zoo.training.loop import Prefetcher
 
 
 @pytest.mark.slow
@@ -141,3 +150,106 @@ def test_a_score_that_is_not_a_number_is_never_the_best():
     ):
         assert state.record({"nll": nll, "accuracy": 0.5}, plan) is kept
     assert state.best == [[2.0, 2], [3.0, 4]] and state.since_best == 2
+
+
+@pytest.mark.release(but=1)
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_a_killed_run_resumes_to_the_same_bits(tmp_path, backend):
+    # Checkpoints are written at steps 3, 5, 6, 9, 10, 12; step 8 dies between two of them.
+    words = ["-m", "tests.training.killed", tmp_path]
+    python(*words, "die", 8, status=-signal.SIGKILL, KERAS_BACKEND=backend)
+    before = (tmp_path / "parts" / "metrics.csv").read_text().splitlines()
+    assert before[-1].startswith("8,")
+    resumed = python(*words, "resume", 0, KERAS_BACKEND=backend)
+    assert "step 8/12" in resumed.stderr and "step 2/12" not in resumed.stderr
+
+    whole, parts = np.load(tmp_path / "whole.npz"), np.load(tmp_path / "parts.npz")
+    assert sorted(whole) == sorted(parts) and len(whole.files) >= 7
+    for name in whole:
+        np.testing.assert_array_equal(whole[name], parts[name], err_msg=name)
+    stopped, went_on = (np.load(tmp_path / f"stopped-{resume}.npz") for resume in (False, True))
+    assert any((stopped[name] != whole[name]).any() for name in whole)
+    for name in whole:
+        np.testing.assert_array_equal(whole[name], went_on[name], err_msg=name)
+    whole, parts = (np.load(tmp_path / name / "checkpoint" / "state.npz") for name in ("whole", "parts"))
+    best = [name for name in whole if name.startswith("best/")]
+    assert {name.split("/")[1] for name in best} == {"00000010", "00000012"}
+    for name in best:
+        np.testing.assert_array_equal(whole[name], parts[name], err_msg=name)
+
+    rows = (tmp_path / "parts" / "metrics.csv").read_text().splitlines()
+    reference = (tmp_path / "whole" / "metrics.csv").read_text().splitlines()
+    steps = [row.split(",")[0] for row in rows]
+    assert steps == [row.split(",")[0] for row in reference]
+    validations = [row for row in rows if row.split(",")[4]]
+    assert validations == [row for row in reference if row.split(",")[4]]
+
+
+class Counted:
+    """Batches that note which thread asked for which step."""
+
+    def __init__(self, seconds=0.0):
+        self.asked, self.threads, self._seconds = [], set(), seconds
+
+    def batch(self, step):
+        self.asked.append(step)
+        self.threads.add(threading.current_thread().name)
+        time.sleep(self._seconds)
+        return step
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 3])
+def test_each_step_has_its_batch_and_none_is_made_twice(ahead):
+    counted = Counted()
+    with closing(Prefetcher(counted, ahead, steps=10)) as batches:
+        assert [batches.batch(step) for step in range(4, 10)] == list(range(4, 10))
+    assert sorted(counted.asked) == list(range(4, 10))  # nothing behind the last step
+    assert len(counted.threads) == 1 and ("MainThread" in counted.threads) == (ahead == 0)
+
+
+def test_a_step_that_was_not_expected_has_its_batch_too():
+    counted = Counted()
+    with closing(Prefetcher(counted, 2, steps=100)) as batches:
+        assert [batches.batch(step) for step in (0, 50, 51, 3, 3)] == [0, 50, 51, 3, 3]
+
+
+def test_the_next_batch_is_made_while_the_step_is_computed():
+    with closing(Prefetcher(Counted(seconds=0.1), 1, steps=10)) as batches:
+        batches.batch(0)
+        time.sleep(0.3)
+        start = time.monotonic()
+        batches.batch(1)
+        assert time.monotonic() - start < 0.09
+
+
+def test_an_error_comes_with_its_step():
+    class Faulty(Counted):
+        def batch(self, step):
+            if step == 2:
+                raise ValueError("line 7 is no text")
+            return super().batch(step)
+
+    with closing(Prefetcher(Faulty(), 1, steps=10)) as batches:
+        assert [batches.batch(0), batches.batch(1)] == [0, 1]
+        with pytest.raises(ValueError, match="line 7 is no text"):
+            batches.batch(2)
+
+
+def test_closing_leaves_no_thread():
+    before = threading.active_count()
+    batches = Prefetcher(Counted(), 4, steps=10)
+    batches.batch(0)
+    batches.close()
+    assert threading.active_count() == before
+
+
+@pytest.mark.slow
+def test_a_training_ends_with_the_same_bits(tmp_path):
+    settings = {"steps": 8, "validate_every": 4, "checkpoint_every": 3}
+    weights = [
+        tiny.arrays(tiny.train(tmp_path / f"{ahead}", plan=TrainingPlan(**settings, prefetch=ahead))[0].variables)
+        for ahead in (0, 3)
+    ]
+    for one, other in zip(*weights, strict=True):
+        np.testing.assert_array_equal(one, other)

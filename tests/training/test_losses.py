@@ -1,4 +1,6 @@
-"""The loss against NumPy, written from its definition."""
+"""Losses and per-token sums against NumPy, also of a training step whose logits never exist all at once."""
+
+import math
 
 import keras
 import numpy as np
@@ -6,7 +8,10 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from zoo.training import SmoothedCrossEntropy
+from zoo.depth import make_stack
+from zoo.embeddings import TokenEmbedding
+from zoo.models import LanguageModel, Transformer
+from zoo.training import ChunkedCrossEntropy, SmoothedCrossEntropy, make_steps, summarise, token_sums
 from zoo.training.losses import chunked_cross_entropy
 
 
@@ -91,3 +96,71 @@ def test_config_round_trip_keeps_the_smoothing(batch):
 def test_smoothing_outside_its_range_is_refused(smoothing):
     with pytest.raises(ValueError, match=r"smoothing must lie in \[0, 1\), received"):
         SmoothedCrossEntropy(smoothing)
+
+
+def test_sums_count_only_weighted_positions():
+    logits = np.log(np.array([[[0.5, 0.25, 0.25], [0.1, 0.1, 0.8], [1.0, 1.0, 1.0]]]))
+    labels = np.array([[0, 1, 2]])
+    sums = np.asarray(token_sums(labels, logits.astype("float32"), np.float32([[1, 1, 0]])))
+    np.testing.assert_allclose(sums, [-math.log(0.5) - math.log(0.1), 1, 2], rtol=1e-6)
+
+
+def test_a_non_finite_padding_stays_out():
+    logits = np.zeros((1, 2, 3), "float32")
+    logits[0, 1] = np.nan
+    sums = np.asarray(token_sums(np.zeros((1, 2)), logits, np.float32([[1, 0]])))
+    np.testing.assert_allclose(sums, [math.log(3), 1, 1], rtol=1e-6)
+
+
+def test_summary():
+    scores = summarise(2 * math.log(5), 1.0, 2.0)
+    assert scores == {"nll": math.log(5), "perplexity": pytest.approx(5), "accuracy": 0.5}
+    assert summarise(1e6, 0.0, 1.0)["perplexity"] == math.inf
+
+
+def test_an_empty_validation_set_is_refused():
+    with pytest.raises(ValueError, match="at least one token"):
+        summarise(0.0, 0.0, 0.0)
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("kind", ["language_model", "transformer", "own_output"])
+def test_a_chunked_loss_trains_the_same(kind):
+    """Three updates: losses and weights, with half of the positions' logits at a time."""
+    found = []
+    for loss in (SmoothedCrossEntropy(0.1), ChunkedCrossEntropy(2, 0.1)):
+        keras.utils.set_random_seed(3)
+        model, batch = chunked_case(kind)
+        steps = make_steps(model, keras.optimizers.SGD(0.1), loss)
+        losses = [float(steps.train(batch)) for _ in range(3)]
+        steps.sync()
+        found.append((losses, float(steps.evaluate(batch)[0]), model.get_weights()))
+    (losses, nll, weights), (other_losses, other_nll, others) = found
+    assert losses[2] < losses[0]
+    np.testing.assert_allclose(other_losses, losses, rtol=1e-5)
+    np.testing.assert_allclose(other_nll, nll, rtol=1e-5)
+    for one, other in zip(others, weights, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def chunked_case(kind):
+    """A built model and a batch whose five positions two chunks do not divide."""
+    stacks = [make_stack(1, 8, 2, 8, dropout=0.0, cross=cross) for cross in (False, True)]
+    ids = np.random.default_rng(5).integers(4, 11, (3, 5)).astype("int32")
+    lengths = np.array([5, 2, 3], "int32")
+    batch = {"labels": ids, "weights": np.float32(np.arange(5) < lengths[:, None])}
+    if kind == "language_model":
+        model, inputs = LanguageModel(11, stacks[0], dropout=0.0), {"token_ids": ids[:, ::-1]}
+    else:
+        target = TokenEmbedding(11, 8, tied=False, output_bias=True) if kind == "own_output" else 11
+        model = Transformer(11, target, *stacks, dropout=0.0)
+        inputs = {"source_ids": ids, "source_lengths": lengths, "target_ids": ids[:, ::-1]}
+    model.build()
+    return model, batch | inputs
+
+
+def test_sizes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="positive number of chunks. Received: 0"):
+        ChunkedCrossEntropy(0)
+    with pytest.raises(ValueError, match="smoothing must lie in"):
+        ChunkedCrossEntropy(2, smoothing=1.0)
