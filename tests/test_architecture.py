@@ -60,7 +60,7 @@ def house(tmp_path_factory):
     ("path", "line"),
     [
         ("zoo/attention/alignment.py", "from zoo.models import Seq2Seq"),
-        ("zoo/settings/kinds.py", "import keras"),
+        ("zoo/settings/table.py", "import keras"),
         ("zoo/recipes/toml.py", "def f():\n    from zoo.training import fit"),
         ("serving/runtime/rows.py", "def f():\n    import zoo.text"),
         ("tools/shared.py", "from zoo.models import Seq2Seq"),

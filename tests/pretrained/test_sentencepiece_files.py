@@ -13,7 +13,7 @@ from zoo.pretrained.families.albert import with_plain_letters
 from zoo.pretrained.opening import open_source
 from zoo.pretrained.sentencepiece_files import read_sentencepiece
 from zoo.pretrained.source import open_address
-from zoo.text.charsmaps import charsmap_of, rules_of, with_charsmap
+from zoo.text.tokenizer import charsmap_of, rules_of, with_charsmap
 
 DATA, FILE = Path(__file__).with_name("data"), "sentencepiece.bpe.model"
 

@@ -27,7 +27,7 @@ import yaml
 
 from zoo.pretrained.reading import read_bytes
 from zoo.pretrained.vocabulary import to_our_ids
-from zoo.text.special import EOS
+from zoo.text.base import EOS
 
 try:
     from yaml import CSafeLoader as SafeLoader

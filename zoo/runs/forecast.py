@@ -15,7 +15,7 @@ from zoo.runs import takeover, training
 from zoo.runs.training import make_training_steps
 from zoo.settings.layers import AdaptiveSpan
 from zoo.tasks.parts import corpora
-from zoo.text.special import AROUND, UNK
+from zoo.text.base import AROUND, UNK
 from zoo.training.steps.needs import count_operations, export_steps, size_of
 from zoo.training.steps.shared import model_inputs
 

@@ -17,8 +17,8 @@ from zoo.pretrained.parts import block_rules, dense_rules, embedding_rules, mode
 from zoo.pretrained.rules import Rule, copies
 from zoo.pretrained.sentencepiece_files import tokenizer_of
 from zoo.pretrained.vocabulary import our_ids
-from zoo.text.charsmaps import charsmap_of, rules_of, with_charsmap
-from zoo.text.special import BOS, EOS
+from zoo.text.base import BOS, EOS
+from zoo.text.tokenizer import charsmap_of, rules_of, with_charsmap
 from zoo.text.tokenizer_files import require
 
 UNKNOWN = 1  # the id that the unknown piece has in all of its vocabularies

@@ -17,7 +17,7 @@ from zoo.decoding import beam_search, greedy
 from zoo.decoding.rules import LISTS, OFF, RANKING, Rules
 from zoo.settings import table
 from zoo.tasks.parts.vocabularies import right_answers
-from zoo.text.special import EOS
+from zoo.text.base import EOS
 from zoo.training.losses import row_sums
 from zoo.training.steps import model_inputs
 
