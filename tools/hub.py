@@ -287,7 +287,7 @@ def _gallery_options(parser):
 
 def _gallery(args):
     """Write the folder, and print it."""
-    names, began = args.names or _all_models(), time.monotonic()
+    names, began = args.names or [f"{each['name']}@{each['version']}" for each in list_models()], time.monotonic()
     out = gallery.write(names, args.out, log=log)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     if args.json:
@@ -300,10 +300,6 @@ def _gallery(args):
     )
     print(out)
     return 0
-
-
-def _all_models():
-    return [f"{each['name']}@{each['version']}" for each in list_models()]
 
 
 def _package_options(parser):

@@ -40,8 +40,6 @@ LARGEST = 2**30  # bytes of an array that is kept; larger ones would be costly i
 ARENAS, MAPPED, TRIMMED = -8, -3, -1
 SETTINGS = {ARENAS: 1, MAPPED: LARGEST, TRIMMED: -1}  # -1: nothing is given back
 
-# oneDNN, in TensorFlow on a processor, keeps what it once had in regions that double; with this it frees arrays.
-FREED = {"TF_ONEDNN_USE_SYSTEM_ALLOCATOR": "1"}
 
 FOLDER = "compiled"
 MOST = 2**30  # bytes of all programs; beyond them the folder is emptied
@@ -61,9 +59,11 @@ ASKING = ("keras.src.saving.serialization_lib", "keras.src.utils.rng_utils")
 
 
 def free_memory():
-    """Have TensorFlow give memory back: for a program that holds a network and computes little with it."""
-    for name, value in FREED.items():
-        os.environ.setdefault(name, value)
+    """Have TensorFlow give memory back: for a program that holds a network and computes little with it.
+
+    oneDNN keeps what it once had in regions that double; with this it frees arrays.
+    """
+    os.environ.setdefault("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1")
 
 
 def keep_memory():

@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from tools import cli, hub
-from tools.examples import EXAMPLES
+from tools.cli import EXAMPLES
 
 NAMES = [name for name in cli.COMMANDS if name != "hub"] + [f"hub {verb}" for verb in hub.VERBS]
 LINES = [line for lines in EXAMPLES.values() for line in lines]
