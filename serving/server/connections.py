@@ -51,10 +51,28 @@ class Flow(FlowControl):
             super().resume_reading()
 
 
-class Bounded(HttpToolsProtocol):
-    """uvicorn's connection, in bounds. It answers 431 to a head that is larger, and drops the connection."""
+class Connection(HttpToolsProtocol):
+    """uvicorn's connection, in bounds. It answers 431 to a head that is larger, and drops the connection.
 
+    It has two clocks more than its own `timeout_keep_alive` of idle connections. One is for the head of each request,
+    and for whatever else comes after an answer: uvicorn stops its clock at every byte, and starts it only at an answer,
+    so that half a head, an empty line, or a part of a body that nobody reads would keep the connection for ever. The
+    other is for answers that nobody takes: until they are taken, closing waits.
+
+    A caller who has sent its requests and closes its half of the connection has its answers. One who has left looks the
+    same until something is sent to it.
+
+    Args:
+        visitors: `Visitors`, in which it is counted.
+    """
+
+    head_timer = taking_timer = probe_timer = None
+    excess = half_closed = False  # whether there is no room for it; whether its caller sends nothing more
     refused = False  # whether a refusal was sent; whatever comes after that is dropped
+
+    def __init__(self, *args, visitors=None, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.visitors = visitors or Visitors()
 
     def connection_made(self, transport):
         super().connection_made(transport)
@@ -65,6 +83,10 @@ class Bounded(HttpToolsProtocol):
         self.left = None  # bytes of the body that are to come; None in a head, -1 in chunks
         self.count = 0  # headers
         self.whole = False  # whether all of it has come
+        self._start_head_timer()
+        self.excess = self.visitors.enter(self, self.client[0] if self.client else "")
+        if self.excess is None:
+            self.linger(RAW)
 
     def data_received(self, data):
         if not self.refused:
@@ -93,6 +115,11 @@ class Bounded(HttpToolsProtocol):
             self.unread.clear()
         else:
             self.flow.hold(bool(self.unread) and not self.refused)
+        answered = self.cycle is None or self.cycle.response_complete
+        if answered and self.timeout_keep_alive_task is None and not self.transport.is_closing():
+            self._start_head_timer()
+        if self.half_closed and not self.answering:
+            self.transport.close()
 
     @property
     def answering(self):
@@ -110,6 +137,7 @@ class Bounded(HttpToolsProtocol):
     def on_message_begin(self):
         super().on_message_begin()
         self.whole, self.count, self.inside = False, 0, 0
+        self._start_head_timer()
 
     def on_header(self, name, value):
         self.count += 1
@@ -119,9 +147,15 @@ class Bounded(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self):
+        self._stop_head_timer()
+        self.excess = self.excess and self.visitors.is_beyond(self)
+        is_open = self.url.partition(b"?")[0].decode("ascii", "replace") in OPEN
+        self.app = refuse_full if self.excess and not is_open else self.config.loaded_app
         super().on_headers_complete()
         lengths = {name: value for name, value in self.headers if name in (b"content-length", b"transfer-encoding")}
         self.left = -1 if b"transfer-encoding" in lengths else int(lengths.get(b"content-length", b"0"))
+        if self.excess:
+            self.cycle.keep_alive = False
 
     def on_body(self, body):
         super().on_body(body)
@@ -133,17 +167,24 @@ class Bounded(HttpToolsProtocol):
     def on_message_complete(self):
         super().on_message_complete()
         self.whole, self.left, self.outside = True, None, 0
+        if self.answering:
+            self.visitors.work(self)
 
     def on_response_complete(self):
+        self.visitors.wait(self)
         super().on_response_complete()
         if self.unread:
             self.loop.call_soon(self.parse)
+        elif self.half_closed:
+            self.transport.close()
+        self._watch_closing()
 
     def send_400_response(self, msg):
         if self.count > HEADERS:
             self.refuse()
         else:
             super().send_400_response(msg)
+        self._watch_closing()
 
     def refuse(self):
         """Answer 431 and drop the connection."""
@@ -173,68 +214,6 @@ class Bounded(HttpToolsProtocol):
             self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.abort)
 
-
-class Connection(Bounded):
-    """A connection in bounds, with two clocks more than its own `timeout_keep_alive` of idle connections.
-
-    One is for the head of each request, and for whatever else comes after an answer: uvicorn stops its clock at every
-    byte, and starts it only at an answer, so that half a head, an empty line, or a part of a body that nobody reads
-    would keep the connection for ever. The other is for answers that nobody takes: until they are taken, closing waits.
-
-    A caller who has sent its requests and closes its half of the connection has its answers. One who has left looks the
-    same until something is sent to it.
-
-    Args:
-        visitors: `Visitors`, in which it is counted.
-    """
-
-    head_timer = taking_timer = probe_timer = None
-    excess = half_closed = False  # whether there is no room for it; whether its caller sends nothing more
-
-    def __init__(self, *args, visitors=None, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.visitors = visitors or Visitors()
-
-    def connection_made(self, transport):
-        super().connection_made(transport)
-        self._start_head_timer()
-        self.excess = self.visitors.enter(self, self.client[0] if self.client else "")
-        if self.excess is None:
-            self.linger(RAW)
-
-    def parse(self):
-        super().parse()
-        answered = self.cycle is None or self.cycle.response_complete
-        if answered and self.timeout_keep_alive_task is None and not self.transport.is_closing():
-            self._start_head_timer()
-        if self.half_closed and not self.answering:
-            self.transport.close()
-
-    def on_message_begin(self):
-        super().on_message_begin()
-        self._start_head_timer()
-
-    def on_headers_complete(self):
-        self._stop_head_timer()
-        self.excess = self.excess and self.visitors.is_beyond(self)
-        is_open = self.url.partition(b"?")[0].decode("ascii", "replace") in OPEN
-        self.app = refuse_full if self.excess and not is_open else self.config.loaded_app
-        super().on_headers_complete()
-        if self.excess:
-            self.cycle.keep_alive = False
-
-    def on_message_complete(self):
-        super().on_message_complete()
-        if self.answering:
-            self.visitors.work(self)
-
-    def on_response_complete(self):
-        self.visitors.wait(self)
-        super().on_response_complete()
-        if self.half_closed and not self.unread:
-            self.transport.close()
-        self._watch_closing()
-
     def eof_received(self):
         """Keep the connection open as long as a request is to be answered."""
         self.half_closed = True
@@ -249,10 +228,6 @@ class Connection(Bounded):
             if self.cycle.scope["http_version"] == "1.1":
                 self.transport.write(CONTINUE)
             self.probe_timer = self.loop.call_later(soon, self._probe, later, later)
-
-    def send_400_response(self, msg):
-        super().send_400_response(msg)
-        self._watch_closing()
 
     def timeout_keep_alive_handler(self):
         super().timeout_keep_alive_handler()

@@ -97,7 +97,9 @@ class Calls:
     async def model(self, request, context):
         self.identify(context)
         served = self.service.models.find(request.name, request.version)
-        return messages.metadata(v2.metadata(request.name, served))
+        said = v2.metadata(request.name, served)
+        said.pop("parameters", None)
+        return pb.ModelMetadataResponse(**said)
 
     async def read_and_infer(self, stream, context):
         """Answer the one message of a call, which is read if there is room for it."""

@@ -112,11 +112,6 @@ def response(request, answer):
     )
 
 
-def metadata(description):
-    """A `ModelMetadataResponse` from what `v2.metadata` says."""
-    return pb.ModelMetadataResponse(**{name: value for name, value in description.items() if name != "parameters"})
-
-
 def _values(tensor):
     if tensor.datatype == "BYTES":
         return [text.encode("utf-8", "surrogateescape") for text in tensor.data]

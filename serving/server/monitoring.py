@@ -138,20 +138,12 @@ class Meter:
     def __init__(self, metrics, model, version):
         self.metrics, self.model, self.version = metrics, model, version
         labels = model, version
-        self._queue, self._loaded = metrics.queue.labels(*labels), metrics.loaded.labels(*labels)
-        self._texts, self._tokens, self._padded, self._dropped, self._refused, self._warned = (
-            counter.labels(*labels)
-            for counter in (
-                metrics.texts,
-                metrics.tokens,
-                metrics.padded,
-                metrics.dropped,
-                metrics.refused,
-                metrics.warned,
-            )
-        )
+        self._queue, self._dropped = metrics.queue.labels(*labels), metrics.dropped.labels(*labels)
+        self._refused, self._warned = metrics.refused.labels(*labels), metrics.warned.labels(*labels)
+        self._texts, self._tokens = metrics.texts.labels(*labels), metrics.tokens.labels(*labels)
+        self._padded = metrics.padded.labels(*labels)
         self._batches, self._computing = metrics.batches.labels(*labels), metrics.computing.labels(*labels)
-        self._loaded.set(1)
+        metrics.loaded.labels(*labels).set(1)
 
     def count_queued(self, more):
         """Count texts that begin to wait, or, below 0, that wait no longer."""

@@ -28,6 +28,8 @@ NUMBERS = {
 }
 DATATYPES = ("BYTES", *NUMBERS)
 OF_DTYPE = {"string": "BYTES"} | {dtype: datatype for datatype, dtype in NUMBERS.items()}  # the manifest's words
+VALUES = {"b": ({bool}, "true and false"), "f": ({int, float}, "numbers")}  # kind of NumPy -> types of JSON, in words
+WHOLE = {int}, "whole numbers"
 MOST_AXES = 8
 MOST_TEXTS = 1 << 20  # of a tensor, where nobody says how many
 
@@ -77,15 +79,12 @@ def from_values(name, datatype, shape, values):
     datatype, shape = check_spec(name, datatype, shape)
     flat = flatten(name, values)
     _check_count(name, shape, len(flat))
-    if datatype == "BYTES":
-        if not set(map(type, flat)) <= {str}:
-            raise _type_fault(name, "strings", next(value for value in flat if type(value) is not str))
-        return Tensor(name, datatype, shape, flat)
-    kinds = {"b": {bool}, "f": {int, float}}.get(np.dtype(NUMBERS[datatype]).kind, {int})
+    is_text = datatype == "BYTES"
+    kinds, words = ({str}, "strings") if is_text else VALUES.get(np.dtype(NUMBERS[datatype]).kind, WHOLE)
     if not set(map(type, flat)) <= kinds:
-        words = {"b": "true and false", "f": "numbers"}.get(np.dtype(NUMBERS[datatype]).kind, "whole numbers")
-        raise _type_fault(name, words, next(value for value in flat if type(value) not in kinds))
-    return Tensor(name, datatype, shape, _make_array(name, datatype, flat).reshape(shape))
+        wrong = next(value for value in flat if type(value) not in kinds)
+        raise invalid(f"the data of {quote(name)} must be {words}; received {describe(wrong)}.")
+    return Tensor(name, datatype, shape, flat if is_text else _make_array(name, datatype, flat).reshape(shape))
 
 
 def from_raw(name, datatype, shape, raw, most=MOST_TEXTS):
@@ -220,7 +219,3 @@ def _split_texts(name, shape, raw):
 def _check_count(name, shape, count):
     if math.prod(shape) != count:
         raise invalid(f"{quote(name)} of shape {list(shape)} has {math.prod(shape)} values; received {count}.")
-
-
-def _type_fault(name, expected, value):
-    return invalid(f"the data of {quote(name)} must be {expected}; received {describe(value)}.")
