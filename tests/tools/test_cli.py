@@ -193,27 +193,27 @@ def test_list_needs_no_keras():
     assert all({"name", "system", "task", "scores"} <= entry.keys() for entry in found)
 
 
-def test_list_shows_measured_scores(tmp_path, monkeypatch, capsys, no_models):
-    recipe = 'name = "a"\nsystem = "recurrent"\ntask = "t"\ndescription = "d"\n'
-    (tmp_path / "a.toml").write_text(recipe)
-    (tmp_path / "scores.json").write_text('{"a": {"bleu": 31.25, "beam": 4}}')
-    assert entries(tmp_path)[0]["scores"] == {"bleu": 31.25, "beam": 4}
-    monkeypatch.setattr("tools.list.catalogue", lambda: tmp_path)
-    assert cli.main(["list"]) == 0
-    header, row = capsys.readouterr().out.splitlines()
-    assert header.split() == ["NAME", "SYSTEM", "TASK", "SCORES"]
-    assert row.split() == ["a", "recurrent", "t", "BLEU", "31.2"]
-
-
-def test_list_knows_what_an_entry_extends_and_every_kind_of_score(tmp_path, monkeypatch, capsys, no_models):
-    (tmp_path / "a.toml").write_text('name = "a"\nsystem = "s"\ntask = "t"\ndescription = "d"\n')
+@pytest.mark.parametrize(
+    ("scores", "shown"),
+    [
+        ({"bleu": 31.25, "beam": 4}, "BLEU 31.2"),
+        ({"nats_per_character": 1.85149}, "1.851 nats/character"),
+        ({"accuracy": 94.26}, "accuracy 94.3"),
+        ({"accuracy": 99.99}, "accuracy 99.9"),  # no score below 100 is shown as 100
+        ({"accuracy": 99.94}, "accuracy 99.9"),
+        ({"accuracy": 100.0}, "accuracy 100.0"),
+    ],
+)
+def test_list_shows_measured_scores(tmp_path, monkeypatch, capsys, no_models, scores, shown):
+    (tmp_path / "a.toml").write_text('name = "a"\nsystem = "recurrent"\ntask = "t"\ndescription = "d"\n')
     (tmp_path / "b.toml").write_text('extends = "a"\nname = "b"\n')
-    scores = {"a": {"accuracy": 94.26}, "b": {"nats_per_character": 1.85149}}
-    (tmp_path / "scores.json").write_text(json.dumps(scores))
+    (tmp_path / "scores.json").write_text(json.dumps({"b": scores}))
+    assert [entry["scores"] for entry in entries(tmp_path)] == [{}, scores]
     monkeypatch.setattr("tools.list.catalogue", lambda: tmp_path)
     assert cli.main(["list"]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
-    assert rows == [["a", "s", "t", "accuracy", "94.3"], ["b", "s", "t", "1.851", "nats/character"]]
+    header, first, second = (" ".join(line.split()) for line in capsys.readouterr().out.splitlines())
+    assert header == "NAME SYSTEM TASK SCORES" and first == "a recurrent t not measured"
+    assert second == f"b recurrent t {shown}"
 
 
 def test_list_shows_the_languages_of_a_task(tmp_path):
@@ -221,15 +221,6 @@ def test_list_shows_the_languages_of_a_task(tmp_path):
     (tmp_path / "a.toml").write_text('name = "a"\nsystem = "s"\ntask = "t"\ndescription = "d"\n' + own)
     (tmp_path / "b.toml").write_text('extends = "a"\nname = "b"\n[data]\ntarget_language = "fr"\n')
     assert [entry["languages"] for entry in entries(tmp_path)] == [["de", "en"], ["de", "fr"]]
-
-
-def test_no_score_below_100_is_shown_as_100(tmp_path, monkeypatch, capsys, no_models):
-    (tmp_path / "a.toml").write_text('name = "a"\nsystem = "s"\ntask = "t"\ndescription = "d"\n')
-    monkeypatch.setattr("tools.list.catalogue", lambda: tmp_path)
-    for accuracy, shown in ((99.99, "99.9"), (99.94, "99.9"), (100.0, "100.0"), (31.25, "31.2")):
-        (tmp_path / "scores.json").write_text(json.dumps({"a": {"accuracy": accuracy}}))
-        assert cli.main(["list"]) == 0
-        assert capsys.readouterr().out.splitlines()[1].split() == ["a", "s", "t", "accuracy", shown]
 
 
 def test_evaluate_prints_counts_whole_and_no_score_rounded_up_to_100():

@@ -91,6 +91,17 @@ class Running:
         return self.process.wait(seconds)
 
 
+@contextlib.contextmanager
+def callers(count, ask):
+    """So many threads that call `ask()`, and are done when the block ends."""
+    threads = [threading.Thread(target=ask) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    yield
+    for thread in threads:
+        thread.join(60)
+
+
 def command(*arguments, before=""):
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); {before}from tools.cli import main; sys.exit(main())"
     return [sys.executable, "-c", code, "serve", *map(str, arguments)]

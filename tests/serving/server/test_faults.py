@@ -125,11 +125,8 @@ def test_a_full_queue_is_told(models):
             status, headers, _ = running.ask("POST", "/v1/models/generate:predict", {"instances": ["abc"]})
             found[status, headers.get("retry-after")] += 1
 
-        callers = [threading.Thread(target=ask) for _ in range(12)]
-        for caller in callers:
-            caller.start()
-        for caller in callers:
-            caller.join()
+        with echo.callers(12, ask):
+            pass
         assert found[200, None] >= 4 and found[200, None] + found[503, "1"] == 12 and found[503, "1"] > 0
 
 
@@ -139,10 +136,10 @@ def test_killed_under_load(models):
     for seed in range(5):
         with echo.serving(models["generate"].parent) as running:
 
-            def ask(name, running=running):
+            def ask(running=running):
                 number = 0
                 while True:
-                    text = f"{name} {number}"
+                    text = f"{threading.get_ident()} {number}"
                     try:
                         found = running.infer("generate", text)["output_text"]
                     except (OSError, http.client.HTTPException, json.JSONDecodeError):
@@ -151,11 +148,7 @@ def test_killed_under_load(models):
                     (right if found == [text] else wrong).append(text)
                     number += 1
 
-            callers = [threading.Thread(target=ask, args=(letter,)) for letter in "abcdefgh"]
-            for caller in callers:
-                caller.start()
-            time.sleep(0.5 + seed / 5)
-            running.process.kill()
-            for caller in callers:
-                caller.join(60)
+            with echo.callers(8, ask):
+                time.sleep(0.5 + seed / 5)
+                running.process.kill()
     assert not wrong and len(right) > 50 and len(lost) == 40

@@ -1,6 +1,7 @@
 """A lane with signatures that only count: who leaves is not computed, who fails costs no other, turns are kept."""
 
 import asyncio
+import functools
 import threading
 import time
 
@@ -64,92 +65,93 @@ class House:
         return first
 
 
-def lived(story, **rules):
-    async def live():
-        async with House(**rules) as house:
-            await story(house)
+def lived(**rules):
+    """A decorator that makes a test of a story, which is told of a house of its own."""
 
-    asyncio.run(live())
+    def decorate(story):
+        async def live():
+            async with House(**rules) as house:
+                await story(house)
 
+        return lambda: asyncio.run(live())
 
-def test_requests_share_batches_and_get_their_own_answers():
-    async def story(house):
-        found = await asyncio.gather(*(house.answer(number, 10 * number) for number in range(1, 8)))
-        assert found == [[2 * number, 20 * number] for number in range(1, 8)]
-        assert len(house.doubles.batches) < 7 and max(map(len, house.doubles.batches)) == 4
-
-    lived(story)
+    return decorate
 
 
-def test_a_large_request_is_answered_in_order():
-    async def story(house):
-        assert await house.answer(*range(50)) == [2 * number for number in range(50)]
-        assert await house.answer() == []
+def alive(story):
+    """A decorator that makes a test of a story."""
 
-    lived(story)
+    @functools.wraps(story)
+    def test(**given):
+        asyncio.run(story(**given))
 
-
-def test_who_leaves_is_not_computed():
-    async def story(house):
-        first = await house.busy()
-        leaving, staying = house.answer(5, 6), house.answer(7)
-        await asyncio.sleep(0.02)
-        leaving.cancel()
-        await asyncio.sleep(0)
-        house.doubles.held.set()
-        assert await staying == [14] and await first == [0]
-        assert house.doubles.batches == [[0], [7]]
-        assert (
-            house.metrics.registry.get_sample_value("seqzoo_dropped_texts_total", {"model": "m", "version": "1"}) == 2
-        )
-
-    lived(story)
+    return test
 
 
-def test_a_deadline_ends_the_wait_and_the_work():
-    async def story(house):
-        first = await house.busy()
-        with pytest.raises(Fault, match="not ready within 0.05 seconds") as caught:
-            await house.answer(5, within=0.05)
-        assert (caught.value.http, caught.value.grpc) == (504, "DEADLINE_EXCEEDED")
-        house.doubles.held.set()
-        await first
-        assert house.doubles.batches == [[0]]
-
-    lived(story)
+@lived()
+async def test_requests_share_batches_and_get_their_own_answers(house):
+    found = await asyncio.gather(*(house.answer(number, 10 * number) for number in range(1, 8)))
+    assert found == [[2 * number, 20 * number] for number in range(1, 8)]
+    assert len(house.doubles.batches) < 7 and max(map(len, house.doubles.batches)) == 4
 
 
-def test_a_full_queue_says_when_to_come_again():
-    async def story(house):
-        first = await house.busy()
-        waiting = [house.answer(number) for number in range(6)]
-        await asyncio.sleep(0.02)
-        with pytest.raises(Fault, match="6 texts wait already. Try again in 1 second\\.") as caught:
-            await house.answer(9)
-        assert (caught.value.http, caught.value.grpc, caught.value.wait) == (503, "UNAVAILABLE", 1)
-        house.lane.rate = 2.0
-        with pytest.raises(Fault, match="Try again in 3 seconds\\."):
-            await house.answer(9)
-        house.doubles.held.set()
-        assert await asyncio.gather(*waiting) == [[2 * number] for number in range(6)]
-        await first
-
-    lived(story, queue=6)
+@lived()
+async def test_a_large_request_is_answered_in_order(house):
+    assert await house.answer(*range(50)) == [2 * number for number in range(50)]
+    assert await house.answer() == []
 
 
-def test_who_fails_costs_no_other_an_answer():
-    async def story(house):
-        first = await house.busy()
-        answers = [house.answer(number) for number in (1, -2, 3)]
-        await asyncio.sleep(0.02)
-        house.doubles.held.set()
-        found = await asyncio.gather(first, *answers, return_exceptions=True)
-        assert found[0] == [0] and found[1] == [2] and found[3] == [6]
-        assert isinstance(found[2], Fault) and found[2].kind == "broken"
-        assert "secret" not in found[2].sentence
-        assert [event for event, _ in house.logged] == ["failed"]
+@lived()
+async def test_who_leaves_is_not_computed(house):
+    first = await house.busy()
+    leaving, staying = house.answer(5, 6), house.answer(7)
+    await asyncio.sleep(0.02)
+    leaving.cancel()
+    await asyncio.sleep(0)
+    house.doubles.held.set()
+    assert await staying == [14] and await first == [0]
+    assert house.doubles.batches == [[0], [7]]
+    assert house.metrics.registry.get_sample_value("seqzoo_dropped_texts_total", {"model": "m", "version": "1"}) == 2
 
-    lived(story, delay=0.2)
+
+@lived()
+async def test_a_deadline_ends_the_wait_and_the_work(house):
+    first = await house.busy()
+    with pytest.raises(Fault, match="not ready within 0.05 seconds") as caught:
+        await house.answer(5, within=0.05)
+    assert (caught.value.http, caught.value.grpc) == (504, "DEADLINE_EXCEEDED")
+    house.doubles.held.set()
+    await first
+    assert house.doubles.batches == [[0]]
+
+
+@lived(queue=6)
+async def test_a_full_queue_says_when_to_come_again(house):
+    first = await house.busy()
+    waiting = [house.answer(number) for number in range(6)]
+    await asyncio.sleep(0.02)
+    with pytest.raises(Fault, match="6 texts wait already. Try again in 1 second\\.") as caught:
+        await house.answer(9)
+    assert (caught.value.http, caught.value.grpc, caught.value.wait) == (503, "UNAVAILABLE", 1)
+    house.lane.rate = 2.0
+    with pytest.raises(Fault, match="Try again in 3 seconds\\."):
+        await house.answer(9)
+    house.doubles.held.set()
+    assert await asyncio.gather(*waiting) == [[2 * number] for number in range(6)]
+    await first
+
+
+@lived(delay=0.2)
+async def test_who_fails_costs_no_other_an_answer(house):
+    first = await house.busy()
+    answers = [house.answer(number) for number in (1, -2, 3)]
+    await asyncio.sleep(0.02)
+    house.doubles.held.set()
+    found = await asyncio.gather(first, *answers, return_exceptions=True)
+    assert found[0] == [0] and found[1] == [2] and found[3] == [6]
+    assert isinstance(found[2], Fault) and found[2].kind == "broken"
+    assert "secret" not in found[2].sentence
+    assert [event for event, _ in house.logged] == ["failed"]
 
 
 def test_a_batch_that_takes_no_time(monkeypatch):
@@ -159,58 +161,49 @@ def test_a_batch_that_takes_no_time(monkeypatch):
     async def story(house):
         assert [await house.answer(number, within=2) for number in range(3)] == [[0], [2], [4]]
 
-    lived(story)
+    lived()(story)()
 
 
-def test_answers_that_are_missing_are_told():
-    async def story(house):
-        house.doubles.run = lambda key, payloads: payloads[1:]
-        with pytest.raises(Fault, match="the model could not answer: ServingError"):
-            await house.answer(1, 2, within=2)
-
-    lived(story)
+@lived()
+async def test_answers_that_are_missing_are_told(house):
+    house.doubles.run = lambda key, payloads: payloads[1:]
+    with pytest.raises(Fault, match="the model could not answer: ServingError"):
+        await house.answer(1, 2, within=2)
 
 
-def test_a_lane_that_closes_finishes_what_waits():
-    async def story(house):
-        first = await house.busy()
-        waiting = [house.answer(number, key=str(number)) for number in range(5)]
-        await asyncio.sleep(0.02)
-        closing = asyncio.ensure_future(house.lane.close())
-        await asyncio.sleep(0.02)
-        assert not closing.done()
-        house.doubles.held.set()
-        await closing
-        assert [await each for each in (first, *waiting)] == [[0], *([2 * number] for number in range(5))]
-
-    lived(story)
+@lived()
+async def test_a_lane_that_closes_finishes_what_waits(house):
+    first = await house.busy()
+    waiting = [house.answer(number, key=str(number)) for number in range(5)]
+    await asyncio.sleep(0.02)
+    closing = asyncio.ensure_future(house.lane.close())
+    await asyncio.sleep(0.02)
+    assert not closing.done()
+    house.doubles.held.set()
+    await closing
+    assert [await each for each in (first, *waiting)] == [[0], *([2 * number] for number in range(5))]
 
 
-def test_who_has_found_a_lane_before_it_was_closed_is_answered():
+@lived()
+async def test_who_has_found_a_lane_before_it_was_closed_is_answered(house):
     """A large body may be read by a thread while another version takes the place of the one that was found."""
-
-    async def story(house):
-        for number in range(2):
-            await house.lane.close()
-            assert await house.answer(number, within=2) == [2 * number]
-
-    lived(story)
-
-
-def test_a_lane_whose_closing_was_given_up_is_closed_again():
-    async def story(house):
-        first = await house.busy()
-        left = house.answer(5, within=0.05)  # the lane waits for a turn for it
-        with pytest.raises(Fault, match="not ready"):
-            await left
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
-                await house.lane.close()
-        house.doubles.held.set()
+    for number in range(2):
         await house.lane.close()
-        assert await first == [0]
+        assert await house.answer(number, within=2) == [2 * number]
 
-    lived(story)
+
+@lived()
+async def test_a_lane_whose_closing_was_given_up_is_closed_again(house):
+    first = await house.busy()
+    left = house.answer(5, within=0.05)  # the lane waits for a turn for it
+    with pytest.raises(Fault, match="not ready"):
+        await left
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await house.lane.close()
+    house.doubles.held.set()
+    await house.lane.close()
+    assert await first == [0]
 
 
 class Endless:
@@ -241,87 +234,76 @@ def asking(made, signature, *numbers, within=30, **kwargs):
 
 
 @pytest.mark.parametrize("how", ["leaves", "is late"])
-def test_a_run_for_which_nobody_waits_is_ended(how):
-    async def live():
-        endless, logged = Endless(), []
-        made = lanes(lambda event, **fields: logged.append(event))
-        asked = asking(made, endless, 1, 2, within=0.3 if how == "is late" else 30)
-        await endless.until_begun()
-        if how == "leaves":
-            asked.cancel()
-        await asyncio.wait([asked])
-        assert await asyncio.to_thread(endless.ended.wait, 10)
-        assert await asking(made, Doubles(), 4) == [8]  # its turn is free again
-        await made.close()
-        assert logged == []
-
-    asyncio.run(live())
+@alive
+async def test_a_run_for_which_nobody_waits_is_ended(how):
+    endless, logged = Endless(), []
+    made = lanes(lambda event, **fields: logged.append(event))
+    asked = asking(made, endless, 1, 2, within=0.3 if how == "is late" else 30)
+    await endless.until_begun()
+    if how == "leaves":
+        asked.cancel()
+    await asyncio.wait([asked])
+    assert await asyncio.to_thread(endless.ended.wait, 10)
+    assert await asking(made, Doubles(), 4) == [8]  # its turn is free again
+    await made.close()
+    assert logged == []
 
 
-def test_a_run_goes_on_as_long_as_one_waits_for_it():
-    async def live():
-        endless, made = Endless(), lanes()
-        asked = [asking(made, endless, number) for number in range(2)]
-        await endless.until_begun()
-        asked[0].cancel()
-        await asyncio.sleep(0.05)
-        assert not endless.ended.is_set()
-        asked[1].cancel()
-        assert await asyncio.to_thread(endless.ended.wait, 10)
-        await made.close()
-
-    asyncio.run(live())
+@alive
+async def test_a_run_goes_on_as_long_as_one_waits_for_it():
+    endless, made = Endless(), lanes()
+    asked = [asking(made, endless, number) for number in range(2)]
+    await endless.until_begun()
+    asked[0].cancel()
+    await asyncio.sleep(0.05)
+    assert not endless.ended.is_set()
+    asked[1].cancel()
+    assert await asyncio.to_thread(endless.ended.wait, 10)
+    await made.close()
 
 
-def test_what_takes_long_keeps_nobody_waiting():
+@alive
+async def test_what_takes_long_keeps_nobody_waiting():
     """Neither callers of the same model, nor those of another; and it is ended when the server stops."""
-
-    async def live():
-        endless, made = Endless(), lanes()
-        slow = [asking(made, endless, number, long=True) for number in range(20)]
-        await endless.until_begun()
-        assert await asking(made, Doubles(), 4) == [8]
-        made.end()
-        found = await asyncio.gather(*slow, return_exceptions=True)
-        assert {(type(each), each.kind) for each in found} == {(Fault, "not_ready")}
-        await made.close()
-
-    asyncio.run(live())
+    endless, made = Endless(), lanes()
+    slow = [asking(made, endless, number, long=True) for number in range(20)]
+    await endless.until_begun()
+    assert await asking(made, Doubles(), 4) == [8]
+    made.end()
+    found = await asyncio.gather(*slow, return_exceptions=True)
+    assert {(type(each), each.kind) for each in found} == {(Fault, "not_ready")}
+    await made.close()
 
 
-def test_each_lane_has_a_turn_of_its_own():
-    async def live():
-        slots = Slots(3)
-        for _ in range(3):
-            await slots.acquire("a")
-        await slots.acquire("b")
-        waiting = [asyncio.ensure_future(slots.acquire(lane)) for lane in "aab"]
+@alive
+async def test_each_lane_has_a_turn_of_its_own():
+    slots = Slots(3)
+    for _ in range(3):
+        await slots.acquire("a")
+    await slots.acquire("b")
+    waiting = [asyncio.ensure_future(slots.acquire(lane)) for lane in "aab"]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    await asyncio.wait([waiting[0]])
+    assert not any(each.done() for each in waiting[1:])
+    slots.release("a")
+    await asyncio.wait_for(waiting[1], 5)
+    slots.release("b")
+    await asyncio.wait_for(waiting[2], 5)
+    for lane in "aaab":
+        slots.release(lane)
+    assert not slots._busy and not slots._waiting
+
+
+@alive
+async def test_turns_without_an_owner_are_taken_in_order():
+    slots, order = Slots(1, own=False), []
+
+    async def hold(lane):
+        await slots.acquire(lane)
+        order.append(lane)
         await asyncio.sleep(0)
-        waiting[0].cancel()
-        await asyncio.wait([waiting[0]])
-        assert not any(each.done() for each in waiting[1:])
-        slots.release("a")
-        await asyncio.wait_for(waiting[1], 5)
-        slots.release("b")
-        await asyncio.wait_for(waiting[2], 5)
-        for lane in "aaab":
-            slots.release(lane)
-        assert not slots._busy and not slots._waiting
+        slots.release(lane)
 
-    asyncio.run(live())
-
-
-def test_turns_without_an_owner_are_taken_in_order():
-    async def live():
-        slots, order = Slots(1, own=False), []
-
-        async def hold(lane):
-            await slots.acquire(lane)
-            order.append(lane)
-            await asyncio.sleep(0)
-            slots.release(lane)
-
-        await asyncio.gather(*map(hold, "abcab"))
-        assert order == list("abcab")
-
-    asyncio.run(live())
+    await asyncio.gather(*map(hold, "abcab"))
+    assert order == list("abcab")

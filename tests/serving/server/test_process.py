@@ -9,7 +9,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import threading
 import time
 import warnings
 from types import SimpleNamespace
@@ -228,17 +227,13 @@ def test_what_was_taken_on_is_finished(tmp_path, number):
         def ask():
             found.append(running.ask("POST", "/v1/models/echo:predict", {"instances": ["ab"]}))
 
-        callers = [threading.Thread(target=ask) for _ in range(8)]
-        for caller in callers:
-            caller.start()
-        time.sleep(0.2)  # they wait in the queue
-        running.process.send_signal(number)
-        running.event("stopping")
-        late = running.ask("POST", "/v1/models/echo:predict", {"instances": ["ab"]})
-        assert late[0] == 503 and late[1]["retry-after"] == "1" and late[2] == {"error": "the server is stopping."}
-        assert running.ask("GET", "/v2/health/ready")[0] == 503 and running.ask("GET", "/v2/health/live")[0] == 200
-        for caller in callers:
-            caller.join()
+        with echo.callers(8, ask):
+            time.sleep(0.2)  # they wait in the queue
+            running.process.send_signal(number)
+            running.event("stopping")
+            late = running.ask("POST", "/v1/models/echo:predict", {"instances": ["ab"]})
+            assert late[0] == 503 and late[1]["retry-after"] == "1" and late[2] == {"error": "the server is stopping."}
+            assert running.ask("GET", "/v2/health/ready")[0] == 503 and running.ask("GET", "/v2/health/live")[0] == 200
         assert [(status, value["predictions"][0]["output_text"]) for status, _, value in found] == [(200, "ab")] * 8
         assert running.process.wait(20) == 0
 
@@ -247,11 +242,9 @@ def test_what_was_taken_on_is_finished(tmp_path, number):
 def test_what_cannot_be_finished_in_time_is_abandoned(tmp_path):
     echo.write(tmp_path / "1")
     with echo.serving(tmp_path / "1", "--max-delay", 1000, "--drain", 0.1) as running:
-        asked = threading.Thread(target=lambda: running.ask("POST", "/v1/models/echo:predict", {"instances": ["ab"]}))
-        asked.start()
-        time.sleep(0.3)
-        assert running.end() == 1
-        asked.join()
+        with echo.callers(1, lambda: running.ask("POST", "/v1/models/echo:predict", {"instances": ["ab"]})):
+            time.sleep(0.3)
+            assert running.end() == 1
 
 
 def test_the_logs_are_json(watched):

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import socket
-import threading
 import time
 
 import pytest
@@ -64,11 +63,8 @@ def test_a_deadline_ends_the_run(running):
     def ask():
         found.append(running.ask("POST", PATH, BODY, {"Request-Timeout": "0.5"})[0])
 
-    callers = [threading.Thread(target=ask) for _ in range(6)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
+    with echo.callers(6, ask):
+        pass
     assert found == [504] * 6
     assert running.ask("POST", PATH, {"instances": ["abc"]})[0] == 200
     assert not [event for event in running.events if event["event"] in ("failed", "text")]
