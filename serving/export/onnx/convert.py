@@ -17,9 +17,7 @@ from tf2onnx.onnx_opset import controlflow
 from tf2onnx.tf_utils import map_tf_dtype
 
 from serving.export.onnx import handlers, loops
-from serving.export.onnx.attention import native_attention
-from serving.export.onnx.frozen import freeze, restore
-from serving.export.onnx.functions import resolve_functions
+from serving.export.onnx.frozen import freeze, resolve_functions, restore
 from serving.export.onnx.graphs import walk
 from serving.export.onnx.operators import native_operators
 from serving.export.onnx.recurrent import native_recurrent
@@ -77,7 +75,7 @@ def convert(function, signature, weights=INSIDE):
 @contextlib.contextmanager
 def native():
     """A context in which all layers with a native ONNX operator trace to it. For conversion only."""
-    with native_recurrent(), native_attention(), native_operators():
+    with native_recurrent(), native_operators():
         yield
 
 

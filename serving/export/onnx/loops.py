@@ -10,8 +10,6 @@ on the outermost graph and on bodies nested to any depth. The results of the gra
 
 from onnx.external_data_helper import uses_external_data
 
-from serving.export.onnx.duplicates import merge_duplicates
-from serving.export.onnx.fold import fold_constants
 from serving.export.onnx.graphs import (
     RANDOM,
     bodies,
@@ -26,8 +24,8 @@ from serving.export.onnx.graphs import (
     unique_names,
     walk,
 )
-from serving.export.onnx.idioms import shorten
 from serving.export.onnx.integers import widen
+from serving.export.onnx.simplify import fold_constants, merge_duplicates, shorten
 from serving.export.onnx.weights import INSIDE
 
 # What costs next to nothing and does not fail on the values of the branches that our own code writes.

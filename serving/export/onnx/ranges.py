@@ -12,10 +12,10 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from serving.export.onnx.convert import load
-from serving.export.onnx.fold import fold_constants
 from serving.export.onnx.graphs import bodies, opset_of, replace_nodes
 from serving.export.onnx.loops import hoist, lift_initializers, sink_initializers
 from serving.export.onnx.products import Constants
+from serving.export.onnx.simplify import fold_constants
 from serving.export.onnx.weights import INSIDE
 
 ENDS = "ReduceMin", "ReduceMax"

@@ -19,7 +19,7 @@ import keras
 import tensorflow as tf
 from keras import layers
 
-from serving.export.onnx.markers import onnx_op
+from serving.export.onnx.handlers import onnx_op
 
 # Layer: ONNX operator, Keras' cell, and the gates in the order of ONNX, as positions in Keras' kernel.
 OPERATORS = {

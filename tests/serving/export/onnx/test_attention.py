@@ -9,9 +9,9 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from serving.export.onnx.attention import native_attention
 from serving.export.onnx.convert import convert, load
 from serving.export.onnx.graphs import bodies
+from serving.export.onnx.operators import native_operators
 from serving.export.onnx.quantize import quantize
 from serving.export.onnx.ranges import observe
 from serving.export.signatures import find, generation
@@ -202,7 +202,7 @@ def test_static_slots_and_the_time_after_conversion_are_untouched():
     layer, before = MultiHeadAttention(8, 2), MultiHeadAttention.mix
     x, zeros = tf.ones((1, 1, 8)), tf.zeros((1, 2, 3, 4))
     seen = tf.constant([[[True, False, False]]])
-    with native_attention():
+    with native_operators():
         assert MultiHeadAttention.mix is not before
     assert MultiHeadAttention.mix is before
     mixed, cache = layer.extend(x, x, x, {"keys": zeros, "values": zeros}, seen, 0)

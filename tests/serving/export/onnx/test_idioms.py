@@ -6,9 +6,9 @@ import pytest
 from keras import ops
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from serving.export.onnx.idioms import shorten
 
 from serving.export.onnx.convert import convert, load
-from serving.export.onnx.idioms import shorten
 from zoo.core.signatures import Signature, TensorSpec
 from zoo.core.tensors import gather_beams
 

@@ -2,7 +2,7 @@ import numpy as np
 import tensorflow as tf
 
 from serving.export.onnx.convert import convert, load
-from serving.export.onnx.markers import onnx_op
+from serving.export.onnx.handlers import onnx_op
 from zoo.core.signatures import Signature, TensorSpec
 
 X = TensorSpec("x", "float32", ("batch", 3))
