@@ -122,7 +122,7 @@ def _is_approximate(node, default):
 # What is asked of things that are not ours: Python's, the operating system's and other libraries'. What a layer can do
 # is asked of zoo.core.protocols.
 MAY_ASK = {
-    "serving/export/driver.py": {"'name'"},
+    "serving/export/signatures.py": {"'name'"},
     "serving/export/onnx/convert.py": {"'_functions'", "'graph'", "'python_function'"},
     "serving/export/partial.py": {"'errno'"},
     "serving/runtime/artefact.py": {"'O_NONBLOCK'", "'strerror'"},

@@ -1,13 +1,18 @@
-"""Weights in 16 or 8 bits: a half or a third of the bytes of `model.keras`, and still float32 for whoever loads it.
+"""Weights in 16 or 8 bits: a half or a third of the bytes of `model.keras` and of the graphs, which compute in float32.
 
 With `storage="float16"` every float32 weight is rounded to the nearest float16 value before anything is exported. With
 `storage="int8"` a matrix is rounded further, to `n 2^e` with a whole number `n` of -127 to 127 and one `e` for each of
 its columns, or for each of its rows where that is nearer; vectors are float16. The rounded weights are float32 numbers
 that these bits hold exactly, so every form of the artefact computes with the same numbers in float32, whatever its file
-holds of them. `serving.export.onnx.narrow` does the same for graphs.
+holds of them.
+
+A graph has narrower initializers, and nodes that make float32 of them. ONNX Runtime computes these nodes once, when a
+session is made, also in the bodies of loops, so a graph runs as fast as before and gives the same results bit for bit.
+An initializer that a format cannot hold exactly stays as it is.
 """
 
 import contextlib
+import copy
 import functools
 import shutil
 import tempfile
@@ -16,7 +21,10 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+from onnx import TensorProto, helper
 
+from serving.export.onnx.graphs import cast, replace_nodes, walk
+from serving.export.onnx.weights import INSIDE
 from zoo.core.storage import write_atomically
 
 WEIGHTS = "model.weights.h5"  # in a .keras archive
@@ -24,6 +32,8 @@ SMALLEST = 2.0**-14  # the smallest float16 of full precision; what is smaller k
 SHARE = 0.25  # of the non-zero values of a matrix: more than this may not be smaller than SMALLEST
 MOST = 127  # the largest whole number of 8 bits with a sign, without the one that has no opposite
 LEAST_EXPONENT = -24  # of 2^e: the smallest number that float16 has
+STEPS = "/steps"  # ends the name of the powers of two of a graph, which stay as they are
+LEAST = 512  # bytes of float32 in a graph; the nodes take more room than they save for smaller ones
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # the first date of a zip archive, so that equal weights give equal bytes
 
 
@@ -178,3 +188,47 @@ def _copy(old, new, packed):
         filters = {"shuffle": True, "compression": "gzip", "compression_opts": 1} if packed and values.ndim else {}
         dataset = new.create_dataset(name, data=values.astype("float16") if small else values, **filters)
         dataset.attrs.update(item.attrs)
+
+
+def narrow(model, storage, weights=INSIDE):
+    """A version of an ONNX `ModelProto`, as a new model, with float32 initializers in fewer bits where they are exact.
+
+    Each gets another name, and a node in the same graph, be it the body of a loop, gets the old one, which the other
+    nodes read: a Cast of float16, or the product of a Cast of int8 and of powers of two.
+
+    Args:
+        model: the model, which is not changed.
+        storage: "float16"; or "int8", which is int8 where eight bits and a power of two for each index of one axis
+            suffice (`split_steps`), and else float16.
+        weights: where the arrays of the model are, and those of the new one will be.
+    """
+    model = copy.deepcopy(model)
+    for graph in walk(model.graph):
+        outputs = {value.name for value in graph.output}
+        tensors = [tensor for tensor in graph.initializer if tensor.name not in outputs]
+        nodes = [node for tensor in tensors for node in _narrow_tensor(graph, tensor, storage, weights)]
+        if nodes:
+            replace_nodes(graph, [*nodes, *graph.node])
+    weights.check(model)
+    return model
+
+
+def _narrow_tensor(graph, tensor, storage, weights):
+    """The nodes that compute what the initializer was; none if it is still what it was."""
+    if tensor.data_type != TensorProto.FLOAT or tensor.name.endswith(STEPS):
+        return []
+    name, values = tensor.name, weights.array(tensor)
+    if values.nbytes < LEAST:
+        return []
+    parts = split_steps(values) if storage == "int8" and values.ndim > 1 else None
+    if parts:
+        numbers = weights.tensor(parts[0], f"{name}/int8")
+        steps = weights.tensor(parts[1], name + STEPS)
+        tensor.CopyFrom(numbers)
+        graph.initializer.append(steps)
+        node = cast(numbers.name, f"{numbers.name}/float32", TensorProto.FLOAT)
+        return [node, helper.make_node("Mul", [node.output[0], steps.name], [name], f"{name}/Mul")]
+    if is_exact(values):
+        tensor.CopyFrom(weights.tensor(values.astype(np.float16), f"{name}/float16"))
+        return [cast(tensor.name, name, TensorProto.FLOAT)]
+    return []

@@ -1,10 +1,11 @@
-"""Plain: the kinds of answers, one file a kind, with everything about it that needs no framework.
+"""Plain: the kinds of answers, with everything about each that needs no framework.
 
-Every module of this folder that has a `KIND` is a kind (`serving.kinds.base.Kind`). Whoever serves, asks, stores or
+Every class of a module of this folder that is a whole `serving.kinds.base.Kind` is one. Whoever serves, asks, stores or
 shows answers asks the kind, and never its name; `serving.export.kinds` has what a kind needs of TensorFlow.
 """
 
 import importlib
+import inspect
 import pkgutil
 from pathlib import Path
 
@@ -12,10 +13,12 @@ from serving.kinds.base import ONE, PAIR, Kind
 
 
 def _find_kinds() -> dict[str, Kind]:
-    """`{name: kind}` of the modules of this folder."""
+    """`{name: kind}` of the modules of this folder, by their names."""
     names = [each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)])]
     modules = [importlib.import_module(f"serving.kinds.{name}") for name in names]
-    return {module.KIND.name: module.KIND for module in modules if "KIND" in vars(module)}
+    classes = [each for module in modules for each in vars(module).values() if isinstance(each, type)]
+    kinds = [each() for each in dict.fromkeys(classes) if issubclass(each, Kind) and not inspect.isabstract(each)]
+    return {kind.name: kind for kind in sorted(kinds, key=lambda kind: kind.name)}
 
 
 KINDS = _find_kinds()

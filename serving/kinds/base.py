@@ -45,7 +45,7 @@ class Column(NamedTuple):
 class Kind(ABC):
     """One kind of answer: everything plain about it. An instance has no state.
 
-    A new kind is a module of `serving.kinds` that ends with `KIND = Mine()`, and a module of `serving.export.kinds`.
+    A new kind is a class in a module of `serving.kinds`, and one in a module of `serving.export.kinds`.
     One that does not write also has `make_result(outputs, prepared, reading)`: the result of a text, without its
     remarks, from the outputs of the graph for this text (arrays by name), what `prepare` gives, and the
     `serving.runtime.reading.Reading` of the text (of a pair, of its first).

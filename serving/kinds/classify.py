@@ -1,8 +1,8 @@
-"""One label for a whole text."""
+"""One label for a whole text, or for a pair of texts."""
 
 from dataclasses import dataclass
 
-from serving.kinds.base import Column, Kind, Output, Remarks
+from serving.kinds.base import PAIR, Column, Kind, Output, Remarks
 
 
 @dataclass(frozen=True)
@@ -85,4 +85,8 @@ class Classify(Kind):
             yield Label(label, score, probabilities)
 
 
-KIND = Classify()
+class Compare(Classify):
+    """A label for each pair of texts, "first TAB second" or `(first, second)`. A pair of blank texts has none."""
+
+    name = "compare"
+    forms = (PAIR,)

@@ -67,6 +67,3 @@ def _cosine(one, other):
 def rounded(vector):
     """The numbers of a vector, in as many digits as float32 has."""
     return [float(f"{value:.9g}") for value in vector]
-
-
-KIND = Embed()

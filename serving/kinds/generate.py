@@ -1,4 +1,4 @@
-"""An output that is written for a text, such as a translation."""
+"""An output that is written for a text, such as a translation, and the continuation of a prompt."""
 
 from dataclasses import dataclass, field
 
@@ -118,4 +118,11 @@ class Generate(Kind):
             yield Result(hypotheses[0].text, hypotheses[0].score, tuple(hypotheses))
 
 
-KIND = Generate()
+class Continue(Generate):
+    """The continuation of each prompt, without the prompt itself. A blank prompt begins a new text."""
+
+    name = "continue"
+    mark = ""  # a server has the outputs and inputs of what writes an output for a text
+    options = ("beam", "n_best", "sampling", *rules.names(prompts=True), "length")
+    prompts = True
+    has_confidence = False

@@ -64,6 +64,3 @@ class Rate(Kind):
     def read(self, texts, columns, labels):
         for rating, rated in zip(columns["rating"], columns["rated"], strict=True):
             yield Rating(float(rating) if rated else None)
-
-
-KIND = Rate()

@@ -156,6 +156,3 @@ def _rows(columns, counts, *names):
         if len(tags) != count:
             raise ValueError(f"{counts} says {count}, and there are {len(tags)}")
         yield tags
-
-
-KIND = Tag()

@@ -1,6 +1,6 @@
 """Warnings about doubtful answers: pieces that no tokenizer knows, circles, and an end at the bound.
 
-It needs only the standard library. A TensorFlow graph has the same rules in `serving.export.doubt`, and a browser in
+It needs only the standard library. A TensorFlow graph has the same rules in `serving.export.gate`, and a browser in
 `serving/gallery/page/engine/doubt.js`.
 """
 

@@ -11,10 +11,10 @@ from serving.lazy import later
 from serving.runtime.manifest_format import FORMAT, int8_name, weight_files
 from serving.runtime.sessions import OLDEST, open_graph, version_numbers
 
-calibrating = later("serving.export.calibration")
+ranging = later("serving.export.onnx.ranges")
 convert = later("serving.export.onnx.convert")
 graphs_of = later("serving.export.onnx.graphs")
-narrowing = later("serving.export.onnx.narrow")
+storing = later("serving.export.storage")
 onnx = later("onnx")
 quantizing = later("serving.export.onnx.quantize")
 weighing = later("serving.export.onnx.weights")
@@ -40,7 +40,7 @@ class Onnx(Form):
 
     @classmethod
     def write(cls, kind, tokenizers, directory, log):
-        calibration = calibrating.Calibration(kind, tokenizers, log)
+        calibration = ranging.Calibration(kind, tokenizers, log)
         files = {name: weighing.WeightsFile(directory / file) for name, file in WEIGHTS.items() if kind.large}
         for name, function in kind.graphs.items():
             log(f"writing {name}")
@@ -123,7 +123,7 @@ def _run(session, inputs):
 def _write_graph(kind, graph, path, weights, file):
     """Write a graph; `file` is that of the weights, or None where they are in the graph."""
     storage = kind.settings.storage
-    graph = graphs_of.compact(graph if storage == "float32" else narrowing.narrow(graph, storage, weights))
+    graph = graphs_of.compact(graph if storage == "float32" else storing.narrow(graph, storage, weights))
     convert.write(graph if file is None else file.refer(graph, weights), path)
 
 

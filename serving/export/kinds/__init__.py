@@ -1,13 +1,16 @@
 """The kinds of models that can be exported: what each needs of TensorFlow, which `serving.kinds` leaves out.
 
-Every module of this folder that has a `KIND` is one; a class may be of several kinds.
+Every class of a module of this folder that has `names` is one; it may be of several kinds.
 """
 
 import importlib
 import pkgutil
 
+from serving.export.kinds.base import Kind
+
 MODULES = [importlib.import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
-KINDS = {name: module.KIND for module in MODULES if "KIND" in vars(module) for name in module.KIND.names}
+CLASSES = [each for module in MODULES for each in vars(module).values() if isinstance(each, type)]
+KINDS = {name: kind for kind in CLASSES if issubclass(kind, Kind) for name in kind.names}
 
 
 def kind_of(model, settings):

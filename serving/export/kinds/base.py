@@ -1,4 +1,4 @@
-"""The base class of all kinds of models, and a signature together with its function."""
+"""The base class of all kinds of models, a signature together with its function, and inputs for the parity check."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -16,7 +16,13 @@ from serving.runtime.reading import DEFAULT, Bound, is_answered
 from zoo.core.signatures import Signature
 from zoo.models.signatures import spec
 from zoo.tasks.parts import answering
+from zoo.text.base import EOS
 
+BATCHES = (1, 5)
+TIMES = (1, 2, 7, 33)
+PADDINGS = ("full", "ragged", "foreign")
+FEW = ((1, 1, ("full",)), (5, 7, ("foreign",)), (5, 33, ("ragged",)))  # of a large network
+FIRST_WORD = EOS + 1
 REMARKS = spec("errors", "string"), spec("warnings", "string")  # outputs of every signature that takes strings
 
 
@@ -177,7 +183,7 @@ class Kind(ABC):
     def gap(self, inputs, outputs, otherwise):
         """By how much the model's log-probabilities of the two tokens differ where one row is answered `Otherwise`.
 
-        None where the answer is not made of tokens, one behind the other. See `serving.export.parity.ties`.
+        None where the answer is not made of tokens, one behind the other. See `serving.export.parity.expected`.
         """
         return None
 
@@ -218,3 +224,21 @@ def row(ids):
 def remarks(reading):
     """The outputs `errors` and `warnings` of one `Reading`."""
     return {"errors": np.array(reading.error or ""), "warnings": np.array(reading.warning or "")}
+
+
+def grid(vocab_size, seed=0, most=None, few=False):
+    """Inputs for the parity check, random ids for every batch size and time: rows without padding, short rows, and the
+    same short rows with ids other than 0 in the padding, which must not change any result. No time is longer than
+    `most`. With `few` there are three cases, one of each padding."""
+    rng = np.random.default_rng(seed)
+    times = TIMES if most is None else sorted({min(time, most) for time in TIMES})
+    sizes = FEW if few else [(batch, time, PADDINGS) for batch in BATCHES for time in times]
+    for batch, time, paddings in sizes:
+        time = min(time, most or time)
+        words = rng.integers(FIRST_WORD, vocab_size, (batch, time)).astype("int32")
+        ragged = rng.integers(1, time + 1, batch).astype("int32")
+        for padding in paddings:
+            lengths = np.full(batch, time, "int32") if padding == "full" else ragged
+            inside = np.arange(time) < lengths[:, None]
+            padded = (words + 1) % vocab_size if padding == "foreign" else 0
+            yield {"token_ids": np.where(inside, words, padded).astype("int32"), "lengths": lengths}

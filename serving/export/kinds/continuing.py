@@ -87,6 +87,3 @@ class Continue(Generate):
         logits = self._teach(token_ids=with_bos(texts))["logits"]
         steps = np.arange(target_ids.shape[1] + 1)
         return {"logits": logits[np.arange(len(ends))[:, None], ends[:, None] + steps]}
-
-
-KIND = Continue

@@ -1,11 +1,10 @@
-"""What all models share whose graph reads a text, or a pair of texts, and answers at once."""
+"""Models whose graph reads a text, or a pair of texts, and answers at once: with a label, a vector or a number."""
 
 import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from serving.export.kinds.base import ExportedFunction, Kind, remarks, row
-from serving.export.kinds.grid import grid
+from serving.export.kinds.base import ExportedFunction, Kind, grid, remarks, row
 from serving.export.signatures import reading
 from serving.kinds.base import PLACES, pair
 from serving.runtime.reading import is_answered
@@ -103,6 +102,66 @@ class Reader(Kind):
         names = {"ids": "token_ids", "lengths": "lengths"}
         pairs = zip(("first", "second"), sides, strict=True)
         return {f"{side}_{name}": inputs[key] for side, inputs in pairs for name, key in names.items()}
+
+
+class Label(Reader):
+    """A model that gives a label to a text, or to a pair of texts."""
+
+    names = ("classify", "compare")
+
+    @property
+    def text_graph(self):
+        return None if self.pairs else self.name
+
+    def in_graph(self, probabilities, answered):
+        return {
+            "label": tf.where(answered, self._best(probabilities), ""),
+            "probabilities": tf.where(answered[:, None], probabilities, 0.0),
+        }
+
+    def _best(self, probabilities):
+        """The best label, or the one of texts out of scope where the best one is not likely enough, in TensorFlow."""
+        scope = self.settings.scope
+        best = tf.gather(tf.constant(self.settings.labels), tf.argmax(probabilities, axis=-1))
+        if not scope:
+            return best
+        return tf.where(tf.reduce_max(probabilities, axis=-1) < scope["threshold"], scope["label"], best)
+
+    def in_python(self, probabilities):
+        if probabilities is None:
+            return {"label": np.array(""), "probabilities": np.zeros(len(self.settings.labels), "float32")}
+        scope = self.settings.scope
+        in_scope = not scope or probabilities.max() >= scope["threshold"]
+        label = self.settings.labels[probabilities.argmax()] if in_scope else scope["label"]
+        return {"label": np.array(label), "probabilities": probabilities}
+
+    def facts(self):
+        return super().facts() | ({"scope": dict(self.settings.scope)} if self.settings.scope else {})
+
+
+class Embed(Reader):
+    """A model that gives a text its vector; that of a blank text, or of one that is refused, is 0."""
+
+    names = ("embed",)
+
+    def in_graph(self, vectors, answered):
+        return {"vector": tf.where(answered[:, None], vectors, 0.0)}
+
+    def in_python(self, vector):
+        return {"vector": np.zeros(self.model.units, "float32") if vector is None else vector}
+
+
+class Rate(Reader):
+    """A model that gives a number to a text, or to a pair of texts; a blank one, or one that is refused, has none."""
+
+    names = ("rate",)
+
+    def in_graph(self, ratings, answered):
+        return {"rating": tf.where(answered, ratings, 0.0), "rated": tf.cast(answered, "int32")}
+
+    def in_python(self, rating):
+        is_rated = rating is not None
+        return {"rating": rating if is_rated else np.float32(0), "rated": np.array(int(is_rated), "int32")}
 
 
 def check_labels(model, labels):

@@ -95,6 +95,3 @@ def likeliest_in_graph(probabilities, is_word, allowed):
     end = tf.argmax(totals[-1] + ends, axis=-1)
     tags = tf.scan(lambda tag, places: tf.gather(places, tag, batch_dims=1), before, end, reverse=True)
     return tf.transpose(tags)[:, :words]
-
-
-KIND = Tag

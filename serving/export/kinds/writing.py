@@ -5,11 +5,9 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from serving.export import doubt
-from serving.export.driver import driver
-from serving.export.kinds.base import ExportedFunction, Kind, by_graph, remarks, row
-from serving.export.kinds.grid import FIRST_WORD, grid
-from serving.export.signatures import generation, make_rules, sampling, scoring, shortlist_search
+from serving.export import gate
+from serving.export.kinds.base import FIRST_WORD, ExportedFunction, Kind, by_graph, grid, remarks, row
+from serving.export.signatures import driver, generation, make_rules, sampling, scoring, shortlist_search
 from serving.kinds.rules import INPUTS, RULES, length_bound, names as rule_names
 from serving.runtime.doubt import add_doubts
 from serving.runtime.manifest_format import shortlist_name
@@ -131,19 +129,19 @@ class Generate(Kind):
         token_ids, lengths, gated, answered = self.read_in_graph(source, text)
         results = self.functions["tokens"].traced(token_ids, lengths)
         output = target.decode(results["output_ids"][:, 0], results["output_lengths"][:, 0])
-        most = doubt.length_bounds(self.settings.rules, self.settings.max_length, lengths)
-        cut = doubt.bound_warning(results["output_lengths"][:, 0], most)
+        most = gate.length_bounds(self.settings.rules, self.settings.max_length, lengths)
+        cut = gate.bound_warning(results["output_lengths"][:, 0], most)
         return self._compose_answers(output, results, answered, gated, cut)
 
     def _compose_answers(self, output, results, answered, gated, *remarks):
         """The answers in TensorFlow; a text that is not `answered`, because it is blank or refused, has a blank one."""
-        circles = doubt.circle_warning(results["output_ids"][:, 0], results["output_lengths"][:, 0])
-        doubts = tf.where(answered, doubt.join(circles, *remarks), "")
+        circles = gate.circle_warning(results["output_ids"][:, 0], results["output_lengths"][:, 0])
+        doubts = tf.where(answered, gate.join(circles, *remarks), "")
         return {
             "output_text": tf.where(answered, output, ""),
             "scores": tf.where(answered, results["scores"][:, 0], 0.0),
             "errors": gated.errors,
-            "warnings": doubt.join(gated.warnings, doubts),
+            "warnings": gate.join(gated.warnings, doubts),
         }
 
     def answer(self, tokenizers, text):
@@ -300,6 +298,3 @@ def graph_name(beams, settings):
     if beams == 1:
         return "greedy.onnx"
     return "model.onnx" if beams == settings.beams[0] else f"model.beam{beams}.onnx"
-
-
-KIND = Generate

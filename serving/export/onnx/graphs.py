@@ -88,6 +88,11 @@ def _used_names(graph):
     return {value.name for value in graph.output}.union(*(read_names(node) for node in graph.node))
 
 
+def cast(source, target, kind):
+    """A node that makes the value `target` of the value `source`, of a type of `TensorProto`."""
+    return helper.make_node("Cast", [source], [target], f"{target}/Cast", to=kind)
+
+
 def replace_nodes(graph, nodes):
     """Set the graph's nodes. Protobuf copies them, so bodies that were looked up before must be looked up again."""
     nodes = list(nodes)

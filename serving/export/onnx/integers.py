@@ -9,7 +9,7 @@ import numpy as np
 from onnx import TensorProto, helper
 from onnx.external_data_helper import uses_external_data
 
-from serving.export.onnx.graphs import bodies, rename_reads, replace_nodes, walk
+from serving.export.onnx.graphs import bodies, cast, rename_reads, replace_nodes, walk
 from serving.export.onnx.weights import INSIDE
 
 INT32, INT64 = TensorProto.INT32, TensorProto.INT64
@@ -57,7 +57,7 @@ def _widen_constants(graph, weights):
             values = np.ravel(weights.array(tensor))
             tensor.CopyFrom(helper.make_tensor(tensor.name, INT64, tensor.dims, values.tolist()))
     rename_reads(graph, names)
-    replace_nodes(graph, [*(_cast(*pair, INT64) for pair in names.items()), *graph.node])
+    replace_nodes(graph, [*(cast(*pair, INT64) for pair in names.items()), *graph.node])
 
 
 def _cast_ends(graph):
@@ -71,12 +71,8 @@ def _cast_ends(graph):
         node.output[:] = [outputs.get(name, name) for name in node.output]
     for tensor in graph.initializer:  # an output may be a constant
         tensor.name = outputs.get(tensor.name, tensor.name)
-    first, last = (_cast(*pair, INT64) for pair in inputs.items()), (_cast(b, a, INT32) for a, b in outputs.items())
+    first, last = (cast(*pair, INT64) for pair in inputs.items()), (cast(b, a, INT32) for a, b in outputs.items())
     replace_nodes(graph, [*first, *graph.node, *last])
-
-
-def _cast(source, target, kind):
-    return helper.make_node("Cast", [source], [target], f"{target}/Cast", to=kind)
 
 
 def _widen_attributes(node):
@@ -99,7 +95,7 @@ def _cast_narrow(graph):
         if place is not None and node.input[place : place + 1] not in ([], [""]):
             source = node.input[place]
             node.input[place] = f"{source}/int32"
-            casts[source] = _cast(source, node.input[place], INT32)
+            casts[source] = cast(source, node.input[place], INT32)
     replace_nodes(graph, [*casts.values(), *graph.node])
 
 

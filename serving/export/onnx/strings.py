@@ -1,7 +1,7 @@
 """A graph with the tokenizers inside: texts in, texts out, as `serving_default` of the SavedModel has it.
 
 SentencePiece is an operator of onnxruntime-extensions. All else is ONNX around a finished graph of token ids, with the
-rules of `serving.export.gate` and `serving.export.doubt` and the sentences of the runtime. A text with a NUL has an
+rules of `serving.export.gate` and `serving.export.gate` and the sentences of the runtime. A text with a NUL has an
 error, because that operator would read it up to there.
 """
 
@@ -187,7 +187,7 @@ def _longest(add, settings, lengths):
 
 
 def _circle(add, ids, lengths):
-    """`serving.runtime.doubt.circle_size` of each row, and 0 for None, as `serving.export.doubt` finds it."""
+    """`serving.runtime.doubt.circle_size` of each row, and 0 for None, as `serving.export.gate` finds it."""
     time = add("Squeeze", add("Shape", ids, start=1))
     sizes = add("Unsqueeze", add("Range", 1, add("Add", add("Div", time, doubt.TIMES), 2), 1), [1])
     places = add("Unsqueeze", add("Range", 0, time, 1), [0])

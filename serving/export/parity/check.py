@@ -24,7 +24,7 @@ from serving.export.forms import FORMS, forms_to_compare
 from serving.runtime.artefact import MANIFEST
 
 TOLERANCE = 1e-4
-# Where `serving.export.parity.sensitivity` was measured, an output may differ by this many times what the Keras model
+# Where `serving.export.parity.expected` was measured, an output may differ by this many times what the Keras model
 # itself differs by when its weights are rounded otherwise, if that is more than the tolerance, and LIMIT at most.
 TIMES = 4
 LIMIT = 1e-2
@@ -38,8 +38,8 @@ class Case:
     Args:
         name: of the signature, or "drive" for the logits along given tokens, which encoder and step must give.
         inputs, outputs: the arrays.
-        spread: by how much each output of numbers may differ, where `serving.export.parity.sensitivity` measured it.
-        left_out: the rows that do not count, by `serving.export.parity.ties`.
+        spread: by how much each output of numbers may differ, where `serving.export.parity.expected` measured it.
+        left_out: the rows that do not count, by `serving.export.parity.expected`.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Report:
     """Collects the largest difference of each quantity, and a message about each failure.
 
     `otherwise` has the tokens, labels and texts of which some are not as expected, `{number of the case/engine/output:
-    array}`; `serving.export.parity.ties` finds out where rounding decides between the two.
+    array}`; `serving.export.parity.expected` finds out where rounding decides between the two.
     """
 
     def __init__(self):
@@ -138,7 +138,7 @@ def _shorten(value):
 
 
 def check(manifest, forms, cases):
-    """The `Report` on the forms of an artefact, compared with `serving.export.parity.reference.expectation`.
+    """The `Report` on the forms of an artefact, compared with `serving.export.parity.expected.expectation`.
 
     Args:
         manifest: of the artefact.

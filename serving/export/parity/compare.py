@@ -9,10 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from serving.export.parity import ties
 from serving.export.parity.check import OTHERWISE, save_cases
-from serving.export.parity.reference import expectation
-from serving.export.parity.sensitivity import sensitivity
+from serving.export.parity.expected import expectation, find_differing, find_ties, find_unexplained, sensitivity
 from serving.runtime import own
 from serving.runtime.errors import ParityError
 
@@ -33,10 +31,10 @@ class Checker:
     def compare(self, kind, tokenizers, directory, texts):
         """The report of `serving.export.parity.check` on the artefact at `directory`, a dict. Call this once.
 
-        If rows are answered otherwise whose answers hang on rounding (`serving.export.parity.ties`), a second process
-        checks without them; the report then has their number as `near_ties`. If only numbers differ by more than the
-        tolerance, the sensitivity of the model to the rounding of its weights is measured, and another process checks
-        with it; the report then has it as `sensitivity`.
+        If rows are answered otherwise whose answers hang on rounding (near ties), a second process checks without them;
+        the report then has their number as `near_ties`. If only numbers differ by more than the tolerance, the
+        sensitivity of the model to the rounding of its weights is measured, and another process checks with it; the
+        report then has it as `sensitivity`.
 
         Raises:
             ParityError: numbers differ by more than the tolerance, tokens or names differ, or the check did not finish.
@@ -45,10 +43,10 @@ class Checker:
         arguments = kind, tokenizers, texts
         cases, near, unexplained = expectation(*arguments), {}, []
         report = self._ask(directory, cases)
-        rows = ties.find_differing(cases, self._read_otherwise())
+        rows = find_differing(cases, self._read_otherwise())
         if rows:
-            near = ties.find_ties(*arguments, cases, rows)
-            unexplained = ties.find_unexplained(kind, cases, rows, near)
+            near = find_ties(*arguments, cases, rows)
+            unexplained = find_unexplained(kind, cases, rows, near)
         if near and not unexplained:
             cases = [replace(case, left_out=near.get(number, [])) for number, case in enumerate(cases)]
             report = self._check_again(directory, cases)

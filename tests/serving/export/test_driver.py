@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from serving.export.driver import driver, flatten, named_specs
+from serving.export.signatures import driver, flatten, named_specs
 from tests.serving.conftest import make_seq2seq
 
 

@@ -3,10 +3,10 @@
 import onnx
 import pytest
 
-from serving.export.calibration import Calibration
 from serving.export.int8 import report
 from serving.export.kinds import kind_of
 from serving.export.onnx.convert import convert
+from serving.export.onnx.ranges import Calibration
 from serving.export.settings import Settings, Trial
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_manifest

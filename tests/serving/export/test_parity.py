@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from serving.export.kinds.grid import BATCHES, PADDINGS, TIMES, grid
+from serving.export.kinds.base import BATCHES, PADDINGS, TIMES, grid
 from serving.export.parity import compare
 from serving.export.parity.check import Case, Report, load_cases, save_cases
-from serving.export.parity.reference import stack
+from serving.export.parity.expected import stack
 from serving.runtime.errors import ParityError
 from tests.serving import fake_artefact
 

@@ -5,9 +5,9 @@ import onnx
 import onnxruntime
 import pytest
 
-from serving.export.driver import driver
 from serving.export.onnx.convert import convert, load
 from serving.export.onnx.graphs import requirements
+from serving.export.signatures import driver
 from serving.runtime.artefact import read_manifest
 from tests.serving.conftest import MAX_LENGTH, make_seq2seq
 from tests.serving.reference import custom_operators, evaluate

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from serving.export import export
-from serving.export.parity.reference import expectation
+from serving.export.parity.expected import expectation
 from serving.export.settings import Settings
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_manifest

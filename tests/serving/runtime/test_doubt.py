@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from serving.export import doubt as graph
+from serving.export import gate as graph
 from serving.kinds.rules import length_bound
 from serving.runtime import doubt
 from serving.runtime.reading import Bound

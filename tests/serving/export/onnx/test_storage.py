@@ -10,10 +10,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from serving.export.onnx.convert import load
 from serving.export.onnx.graphs import bodies, requirements, walk
-from serving.export.onnx.narrow import LEAST, narrow
 from serving.export.onnx.quantize import quantize
 from serving.export.onnx.ranges import observe
-from serving.export.storage import round_nearest
+from serving.export.storage import LEAST, narrow, round_nearest
 from serving.runtime.sessions import session_options
 
 
