@@ -31,7 +31,7 @@ from harness.browser import Browser, Page, served
 
 from serving.gallery import write
 from serving.runtime import Runtime
-from serving.runtime.named import locate
+from serving.runtime.artefact import locate
 from serving.runtime.reading import is_answered
 
 ROOT = Path(__file__).parents[1]

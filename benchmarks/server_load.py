@@ -36,7 +36,7 @@ from harness.report import table
 from server_peers import PEERS
 
 from serving.runtime import Runtime
-from serving.runtime.named import locate
+from serving.runtime.artefact import locate
 
 CLIENTS, WARM = (1, 8, 64), 2.0
 PAGE = os.sysconf("SC_PAGE_SIZE")

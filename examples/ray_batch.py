@@ -28,7 +28,7 @@ from ray.data.checkpoint import CheckpointConfig
 
 from serving import Runtime
 from serving.corpus.forms import add_answers, columns_of
-from serving.corpus.journal import differences
+from serving.corpus.process import differences
 from serving.kinds import KINDS
 
 # %% [markdown]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from serving.export.int8 import ROUNDS, medians
 from serving.runtime import Runtime
-from serving.runtime.named import locate
+from serving.runtime.artefact import locate
 from serving.runtime.sessions import PRECISIONS, graph_file
 
 from . import shared

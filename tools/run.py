@@ -13,7 +13,7 @@ from serving.kinds import KINDS
 from serving.kinds.tag import RULES
 from serving.lazy import later
 from serving.runtime import Runtime, Sampling
-from serving.runtime.named import locate
+from serving.runtime.artefact import locate
 from zoo.core.wording import quantity
 
 from . import answers, figures, run_corpus, shared

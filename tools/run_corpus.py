@@ -6,9 +6,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from serving.corpus import shards
 from serving.corpus.forms import NumpyForm, ParquetForm, TextForm, columns_of, is_numpy, is_parquet
-from serving.corpus.lines import Lines, Page, readable
+from serving.corpus.lines import WHOLE, Lines, Page, Shard, parse_shard, readable
 from serving.corpus.process import check as check_target, process
 from serving.corpus.rows import Rows
 from serving.kinds import KINDS
@@ -80,7 +79,7 @@ def check(args):
 
 
 def shard_of(args):
-    return shards.parse_shard(args.shard) if args.shard else shards.WHOLE
+    return parse_shard(args.shard) if args.shard else WHOLE
 
 
 def target(args):
@@ -199,7 +198,7 @@ def _summary(out, shard, args, done, progress):
         these = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
         print(f"{len(missing)} of {shard.count} parts are missing: {these}", file=sys.stderr)
         return
-    first = shards.Shard(1, shard.count).name(args.out)
+    first = Shard(1, shard.count).name(args.out)
     print(f"all {shard.count} parts are there; {describe_joining(args.out, first)}", file=sys.stderr)
 
 

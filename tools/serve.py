@@ -4,7 +4,7 @@ import argparse
 import importlib.util
 import math
 
-from serving.runtime.named import locate, open_artefact
+from serving.runtime.artefact import locate, open_artefact
 from serving.server.limits import Batching, Limits
 
 from . import shared

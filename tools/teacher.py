@@ -23,8 +23,8 @@ from serving.corpus.lines import Lines
 from serving.corpus.process import process
 from serving.kinds import KINDS
 from serving.runtime import Runtime
+from serving.runtime.artefact import locate
 from serving.runtime.doubt import BOUNDED, IN_CIRCLES
-from serving.runtime.named import locate
 from zoo.core.storage import json_text, write_json, write_text
 from zoo.data import read_lines
 from zoo.recipes import check_data, check_run, make

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from serving.corpus.lines import Block, readable, stamp
-from serving.corpus.shards import WHOLE
+from serving.corpus.lines import WHOLE, Block, readable, stamp
 from serving.lazy import later
 
 parquet = later("pyarrow.parquet")

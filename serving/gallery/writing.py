@@ -13,11 +13,9 @@ from serving.gallery import vendored
 from serving.hub.published import OUTPUTS, unpack_outputs
 from serving.kinds import KINDS
 from serving.lazy import later
-from serving.runtime.artefact import MANIFEST
+from serving.runtime.artefact import MANIFEST, FetchedArtefact, locate, open_artefact
 from serving.runtime.errors import UnsupportedError
-from serving.runtime.external import weights_files
 from serving.runtime.manifest_format import weight_files
-from serving.runtime.named import FetchedArtefact, locate, open_artefact
 from zoo.core.storage import folder_beside
 from zoo.text import words
 
@@ -181,7 +179,7 @@ def _check_graph(model, name, content):
     if sessions.version_numbers(oldest) > sessions.version_numbers(here):
         raise UnsupportedError(f"{model.folder}/{name} needs ONNX Runtime {oldest}; that of the gallery is {here}.")
     try:
-        weights_files(content, model.manifest, name)
+        sessions.weights_files(content, model.manifest, name)
     except ValueError as error:
         raise UnsupportedError(f"{model.folder}/{name} is not shown: {error}.") from error
 

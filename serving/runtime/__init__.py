@@ -14,12 +14,12 @@ if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
     from serving.kinds.generate import Hypothesis as Hypothesis, Result as Result
     from serving.kinds.rate import Rating as Rating
     from serving.kinds.tag import Tags as Tags, Word as Word
-    from serving.runtime.attention import Attention as Attention
     from serving.runtime.runtime import Runtime as Runtime
     from serving.runtime.sampling import Sampling as Sampling
+    from serving.runtime.writing import Attention as Attention
 
 _HOMES = {
-    "Attention": "serving.runtime.attention",
+    "Attention": "serving.runtime.writing",
     "Hypothesis": "serving.kinds.generate",
     "Label": "serving.kinds.classify",
     "Rating": "serving.kinds.rate",

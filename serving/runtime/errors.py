@@ -22,4 +22,4 @@ class UnsupportedError(ServingError):
 
 
 class StoppedError(ServingError):
-    """Somebody has ended the run of a graph (`serving.runtime.stops`)."""
+    """Somebody has ended the run of a graph (`serving.runtime.sessions`)."""

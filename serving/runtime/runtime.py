@@ -10,15 +10,13 @@ import onnxruntime
 
 from serving.kinds import KINDS
 from serving.runtime import doubt
-from serving.runtime.attention import Attention, attention
-from serving.runtime.loaded import Loaded
+from serving.runtime.loaded import Loaded, row_signatures, run_rows
 from serving.runtime.reader import Reader
 from serving.runtime.reading import as_list, join_words, texts_or_pairs, unicode_error
-from serving.runtime.rows import row_signatures, run_rows
 from serving.runtime.sampling import Mode, Samplings
 from serving.runtime.sentences import Sentences
 from serving.runtime.usual import warn_answer
-from serving.runtime.writing import Continuer, Writer
+from serving.runtime.writing import Attention, Continuer, Writer, attention
 
 
 class Runtime:
@@ -169,7 +167,7 @@ class Runtime:
         return row_signatures(self.manifest)
 
     def run_rows(self, signature: str, rows: Iterable[Any]) -> Any:
-        """The outputs of a signature of token ids for each of `rows`; see `serving.runtime.rows.run_rows`."""
+        """The outputs of a signature of token ids for each of `rows`; see `serving.runtime.loaded.run_rows`."""
         return run_rows(self._loaded, self.signatures[signature], rows)
 
     def preload(self) -> None:
@@ -221,7 +219,7 @@ class Runtime:
         return self._predictor.score(texts)
 
     def attention(self, text: str, beam: int | None = None) -> Attention:
-        """The `Attention` of the best output for `text`; see `serving.runtime.attention`."""
+        """The `Attention` of the best output for `text`; see `serving.runtime.writing`."""
         self._check_can("has_source", "has an attention map")
         return attention(self._predictor, text, beam)
 

@@ -1,20 +1,44 @@
-"""ONNX Runtime sessions of one artefact, with options that keep memory and latency steady."""
+"""ONNX Runtime sessions of one artefact, with options that keep memory and latency steady, and runs that can be ended.
 
+ONNX Runtime opens the files that a model names; for a model given as bytes it looks for them in the working folder. So
+a graph of an artefact may name one file, the one that its manifest names, whose bytes are given to ONNX Runtime. To
+find the names without the package onnx, the model is parsed as the numbered fields of protobuf. The numbers are those
+of onnx.proto, and only messages that can hold a tensor are parsed further.
+"""
+
+import contextlib
 import os
 import re
 import threading
+from contextvars import ContextVar
 
 import onnxruntime
 
+from serving.lazy import later
 from serving.runtime.artefact import damaged_error
 from serving.runtime.errors import UnsupportedError
-from serving.runtime.external import weights_files
-from serving.runtime.manifest_format import graph_bytes, int8_name
+from serving.runtime.manifest_format import graph_bytes, int8_name, weight_files
+
+protobuf = later("zoo.text.protobuf")  # a process that checks parity must not import zoo
 
 PRECISIONS = ("float32", "int8")
 SMALL = 8_000_000  # bytes of a graph: one of fewer is faster with one thread (benchmarks/threads.py)
 MOST_THREADS = 1_024
 OLDEST = "1.24"  # the ONNX Runtime that this package requires, for graphs whose manifest does not name a version
+EXTERNAL = 1  # of TensorProto.data_location
+INSIDE = {  # message -> number of a field -> the message in this field
+    "model": {7: "graph", 20: "training", 25: "function"},
+    "training": {1: "graph", 2: "graph"},
+    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "function": {7: "node", 11: "attribute"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
+    "sparse": {1: "tensor", 2: "tensor"},
+}
+NESTING = 64
+SHRINK = "memory.enable_memory_arena_shrinkage", "cpu:0"  # after a run, what it needed is given back
+FATAL = 4  # of ONNX Runtime's log, so that it says nothing on standard error of a run that is ended
+_CURRENT = ContextVar("stop", default=None)
 
 
 def session_options(threads=None):
@@ -170,3 +194,88 @@ def check_version(path, oldest, installed=onnxruntime.__version__):
 def version_numbers(version):
     """The first three numbers of a version, for comparisons: (1, 24, 0) for "1.24"."""
     return tuple(int(number) for number in [*re.findall(r"\d+", version), 0, 0, 0][:3])
+
+
+def weights_files(content, manifest, name):
+    """The names of the files, one or none, with the weights of the graph `name`, whose bytes are `content`.
+
+    Raises:
+        ValueError: the bytes are not a model, or it names other files than the manifest does.
+    """
+    names = weight_files(manifest, name)
+    others = external_files(content) ^ set(names)
+    if others:
+        raise ValueError(f"it keeps tensors in other files than the manifest says: {', '.join(sorted(others))}")
+    return names
+
+
+def external_files(content):
+    """The set of the files that tensors of the model in `content`, bytes, are stored in; "" for one without a name.
+
+    Raises:
+        ValueError: the bytes are not a model in protobuf's format.
+    """
+    files, waiting = set(), [("model", memoryview(content), 0)]
+    while waiting:
+        message, view, depth = waiting.pop()
+        if depth > NESTING:
+            raise ValueError(f"messages are nested more than {NESTING} levels deep")
+        if message == "tensor":
+            files |= _external_files(view)
+            continue
+        for number, _, value in protobuf.fields(view):
+            if number in INSIDE[message]:
+                waiting.append((INSIDE[message][number], value, depth + 1))
+    return files
+
+
+def _external_files(tensor):
+    """The set of the files that a tensor names: none if it holds its numbers."""
+    is_external, names = False, set()
+    for number, _, value in protobuf.fields(tensor):
+        if number == 14 and protobuf.read_integer(value) == EXTERNAL:  # data_location
+            is_external = True
+        elif number == 13:  # external_data: keys and values, 1 and 2
+            is_external, entry = True, {number: bytes(part) for number, _, part in protobuf.fields(value)}
+            names |= {entry.get(2, b"").decode(errors="replace")} if entry.get(1) == b"location" else set()
+    return names or {""} if is_external else set()
+
+
+class Stop:
+    """Ends the runs of graphs that a thread begins while it is within `over`, at once, between two of their operators.
+
+    The caller must bound how many graphs run at once.
+
+    Args:
+        shrink: whether memory is given back after each run, which takes time: for runs that may need much of it, and
+            are rare.
+    """
+
+    def __init__(self, shrink=False):
+        self.options = onnxruntime.RunOptions()
+        self.options.log_severity_level = FATAL
+        if shrink:
+            self.options.add_run_config_entry(*SHRINK)
+
+    @property
+    def is_ended(self):
+        """Whether `end` was called."""
+        return self.options.terminate
+
+    def end(self):
+        """End what runs; whatever would begin later ends as well. Any thread may call this."""
+        self.options.terminate = True
+
+    @contextlib.contextmanager
+    def over(self):
+        """A context in which this thread's runs may be ended."""
+        token = _CURRENT.set(self)
+        try:
+            yield
+        finally:
+            _CURRENT.reset(token)
+
+
+def current():
+    """The `Stop` of this thread, or None."""
+    return _CURRENT.get()

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from serving.runtime.errors import ServingError, StoppedError
-from serving.runtime.stops import Stop
+from serving.runtime.sessions import Stop
 from serving.server.batcher import Batcher, FullError
 from serving.server.faults import Fault, late
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from serving.kinds import KINDS
 from serving.runtime import Runtime
-from serving.runtime.artefact import MANIFEST
+from serving.runtime.artefact import MANIFEST, locate
 from serving.runtime.errors import DamagedError
-from serving.runtime.named import locate
 from serving.server.faults import Fault
 from serving.server.signatures import NAME, Rows, Texts
 from serving.server.tensors import quote
@@ -49,7 +48,7 @@ class Place:
 def find_place(argument):
     """The `Place` of a name or a path.
 
-    Raises: as of `serving.runtime.named.locate`.
+    Raises: as of `serving.runtime.artefact.locate`.
     """
     first = locate(argument)
     is_home = isinstance(first, Path) and not (Path(argument) / MANIFEST).is_file() and first.name.isdecimal()

@@ -13,8 +13,7 @@ from serving.kinds import KINDS
 from serving.kinds.base import pair
 from serving.kinds.rules import RULES
 from serving.runtime import bounds
-from serving.runtime.loaded import MAX_SEQUENCES
-from serving.runtime.rows import length_name
+from serving.runtime.loaded import MAX_SEQUENCES, length_name
 from serving.runtime.sampling import Sampling
 from serving.server.bodies import Parameters
 from serving.server.faults import invalid

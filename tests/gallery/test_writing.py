@@ -9,8 +9,8 @@ import pytest
 
 from serving.gallery import vendored, write, writing
 from serving.gallery.writing import collect_facts
+from serving.runtime.artefact import open_artefact
 from serving.runtime.errors import DamagedError, UnsupportedError
-from serving.runtime.named import open_artefact
 from tests.serving import fake_artefact
 from tools import cli
 

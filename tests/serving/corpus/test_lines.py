@@ -6,9 +6,8 @@ import lzma
 import pytest
 from hypothesis import given, strategies as st
 
-from serving.corpus import lines, shards
-from serving.corpus.lines import Lines
-from serving.corpus.shards import Shard
+from serving.corpus import lines
+from serving.corpus.lines import Lines, Shard
 
 OPENERS = {"": open, ".gz": gzip.open, ".xz": lzma.open}
 
@@ -134,11 +133,11 @@ def test_a_file_that_is_not_there(tmp_path):
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1/0", "1", "a/b", "1/2/3", "-1/3", "1/100000", "１/２", "1/3 "])
 def test_a_wrong_shard(text):
     with pytest.raises(ValueError, match="i/n"):
-        shards.parse_shard(text)
+        lines.parse_shard(text)
 
 
 def test_the_names_of_parts_sort_in_the_order_of_the_input():
     count = 1200
     names = [str(Shard(index, count).name("dir/out.v1.txt")) for index in range(1, count + 1)]
     assert names == sorted(names) and names[1] == "dir/out.v1-00002-of-01200.txt"
-    assert str(shards.parse_shard("3/12").name("a")) == "a-00003-of-00012"
+    assert str(lines.parse_shard("3/12").name("a")) == "a-00003-of-00012"

@@ -8,9 +8,8 @@ import lzma
 import pytest
 
 from serving.corpus import disk, lines, process
-from serving.corpus.journal import differences
-from serving.corpus.lines import Lines
-from serving.corpus.shards import Shard
+from serving.corpus.lines import Lines, Shard
+from serving.corpus.process import differences
 from serving.runtime.errors import DamagedError, ServingError
 from tests.serving.corpus import echo
 

@@ -6,9 +6,8 @@ from pyarrow import parquet
 
 from serving.corpus import disk, process, rows
 from serving.corpus.forms import ParquetForm
-from serving.corpus.lines import Lines
+from serving.corpus.lines import Lines, Shard
 from serving.corpus.rows import Rows
-from serving.corpus.shards import Shard
 from tests.serving.corpus import echo
 
 COUNT = 50

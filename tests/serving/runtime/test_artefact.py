@@ -12,9 +12,8 @@ from onnx import TensorProto, helper, numpy_helper
 from serving.runtime import Runtime
 from serving.runtime.artefact import Artefact, check_files, extra_files, read_manifest
 from serving.runtime.errors import DamagedError, ServingError, UnsupportedError
-from serving.runtime.external import external_files
 from serving.runtime.loaded import Loaded
-from serving.runtime.sessions import check_version
+from serving.runtime.sessions import check_version, external_files
 from tests.serving import fake_artefact
 from tools import cli
 

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from serving.runtime import Runtime
 from serving.runtime.errors import ServingError, StoppedError
-from serving.runtime.stops import Stop, current
+from serving.runtime.sessions import Stop, current
 from tests.serving import fake_artefact
 
 TURNS = 1 << 40  # of a loop: more than anybody waits for

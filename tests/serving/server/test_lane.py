@@ -8,7 +8,7 @@ import time
 import pytest
 
 from serving.runtime.errors import StoppedError
-from serving.runtime.stops import current
+from serving.runtime.sessions import current
 from serving.server.faults import Fault
 from serving.server.lane import Lane, Lanes, Slots
 from serving.server.limits import Batching
