@@ -17,7 +17,7 @@ from serving.runtime.percent import percent
 from zoo.recipes import dumps, load, read
 from zoo.runs import evaluate, open_run, train
 
-verifying = later("serving.export.verify")
+verifying = later("serving.export.again")
 
 RECIPE = "dates-gru-additive"
 TYPED = (

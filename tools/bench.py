@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from serving.export.int8 import ROUNDS, medians
+from serving.export.measuring import ROUNDS, medians
 from serving.runtime import Runtime
 from serving.runtime.artefact import locate
 from serving.runtime.sessions import PRECISIONS, graph_file

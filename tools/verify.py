@@ -10,7 +10,7 @@ from zoo import hub
 from . import shared
 from .screen import aligned, log
 
-verifying = later("serving.export.verify")
+verifying = later("serving.export.again")
 
 
 def add_arguments(parser):

@@ -11,14 +11,13 @@ import keras
 
 from serving.export import storage, strings
 from serving.export.forms import forms_to_write
-from serving.export.int8 import report
 from serving.export.kinds import kind_of
 from serving.export.manifest import write_card, write_manifest
+from serving.export.measuring import ENOUGH, measure_usual, report
 from serving.export.parity.compare import checker
 from serving.export.partial import explain_full_disk, reserve
 from serving.export.settings import Settings
 from serving.export.shortlist import FILE
-from serving.export.usual import ENOUGH, measure
 from zoo.core.protocols import Attention, find_declaring
 
 
@@ -146,7 +145,7 @@ def _check(kind, tokenizers, directory, version, log, parity):
     reports["usual"] = settings.usual
     if len(settings.calibration) >= ENOUGH:
         log(f"measuring what is usual with {len(settings.calibration):,} validation texts")
-        reports["usual"] = measure(directory, settings.calibration, kind.large)
+        reports["usual"] = measure_usual(directory, settings.calibration, kind.large)
     elif not settings.usual:
         log(f"no text will be told to be unusual: {len(settings.calibration)} texts validate, and {ENOUGH} are needed")
     write_card(kind, directory, version, **reports)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import zoo
+from serving.export.measuring import READ, spread
 from serving.export.pipeline import export
 from serving.export.settings import Settings, Trial
 from serving.export.shortlist import choose_shortlist, of_run
-from serving.export.usual import READ, spread
 from zoo.core.searching import CHOICES, Fixed
 from zoo.recipes import dumps, evaluations, last_split, read
 from zoo.tasks.parts.answering import rules_of

@@ -20,7 +20,7 @@ from zoo.recipes.files import read_stored
 from zoo.scores.plots import names_with_interval
 from zoo.tasks.parts import corpora
 
-verifying = later("serving.export.verify")
+verifying = later("serving.export.again")
 
 SAME = 1e-6  # relative difference of scores that are computed from the same answers
 NEAR = 1e-3  # of log-probabilities, which another processor rounds otherwise

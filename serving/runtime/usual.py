@@ -1,6 +1,6 @@
 """What is usual for a model: what its texts and answers were like when it was validated. Others have a warning.
 
-The manifest has these bounds under `usual`, which an export measures (`serving.export.usual`):
+The manifest has these bounds under `usual`, which an export measures (`serving.export.measuring`):
 
     familiarity   sum of log p(piece) / characters of a text, p where the pieces were learnt: a text of another language
                   or about something else is made of rarer pieces, and of more of them; the mean of all texts

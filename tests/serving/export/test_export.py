@@ -11,9 +11,9 @@ import onnxruntime
 import pytest
 
 from serving.export import Settings, export, newest
+from serving.export.again import verify
 from serving.export.manifest import write_card
 from serving.export.onnx import convert as converting
-from serving.export.verify import verify
 from serving.runtime.artefact import read_manifest, sha256
 from serving.runtime.errors import ParityError
 from serving.runtime.reading import Bound

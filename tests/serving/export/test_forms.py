@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from serving.export import Settings, export, forms
+from serving.export.again import verify
 from serving.export.forms.base import Form
 from serving.export.forms.litert import expand_axes
 from serving.export.parity.check import Case, check
-from serving.export.verify import verify
 from serving.hub.published import choose_files, rewrite_manifest
 from serving.runtime.artefact import Artefact, read_manifest
 from serving.runtime.errors import ConversionError, ParityError, UnsupportedError
@@ -173,7 +173,7 @@ def test_a_form_that_answers_otherwise_is_found(made, tokenizers, tmp_path, monk
     )
     (artefact / "model.tflite").write_bytes((other / "model.tflite").read_bytes())
     manifest = json.loads((artefact / "manifest.json").read_text())
-    monkeypatch.setattr("serving.export.verify.check_files", lambda *_: [])
+    monkeypatch.setattr("serving.export.again.check_files", lambda *_: [])
     assert manifest["labels"] == list(LABELS) and manifest["texts"] == list(TEXTS)
     with pytest.raises(ParityError, match="LiteRT classify probabilities"):
         verify(artefact)

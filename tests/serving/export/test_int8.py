@@ -3,8 +3,8 @@
 import onnx
 import pytest
 
-from serving.export.int8 import report
 from serving.export.kinds import kind_of
+from serving.export.measuring import report
 from serving.export.onnx.convert import convert
 from serving.export.onnx.ranges import Calibration
 from serving.export.settings import Settings, Trial

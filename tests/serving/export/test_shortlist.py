@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from serving.export import Settings, export_again
+from serving.export.again import verify
 from serving.export.kinds import kind_of
 from serving.export.onnx.convert import convert, load
 from serving.export.onnx.graphs import walk
 from serving.export.onnx.quantize import quantize
 from serving.export.onnx.ranges import observe
 from serving.export.shortlist import FILE, Shortlist, choose_shortlist, estimate, of_artefact
-from serving.export.verify import verify
 from serving.hub.published import choose_files, rewrite_manifest
 from serving.runtime import Runtime, Sampling
 from serving.runtime.artefact import read_manifest

@@ -14,10 +14,10 @@ import pytest
 from onnx import helper
 
 from serving.export import Settings, export, strings
+from serving.export.again import verify
 from serving.export.onnx.graphs import opset_of
 from serving.export.onnx.strings import DOMAIN, UNREADABLE, with_strings
 from serving.export.strings import check_model, compare
-from serving.export.verify import verify
 from serving.hub.published import choose_files, rewrite_manifest
 from serving.runtime import Runtime
 from serving.runtime.artefact import Artefact, read_manifest

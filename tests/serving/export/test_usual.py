@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from serving.export.measuring import measure_usual, spread
 from serving.export.settings import Settings
-from serving.export.usual import measure, spread
 from serving.runtime import Runtime
 from serving.runtime.manifest_format import checked
 from tests.serving import fake_artefact
@@ -56,7 +56,7 @@ def test_the_bounds_are_those_of_the_validation(kind, models, tokenizers, tmp_pa
 
 def test_the_bounds_of_ratings_are_those_of_the_answers(tmp_path):
     """The artefact rates a text by half its number of tokens: its letters and two around them."""
-    found = measure(fake_artefact.write(tmp_path / "a", "rate"), ["abc", "a", " ", "abcdef", "ab"])
+    found = measure_usual(fake_artefact.write(tmp_path / "a", "rate"), ["abc", "a", " ", "abcdef", "ab"])
     assert found["ratings"] == [1.5, 4.0] and "confidence" not in found
 
 
@@ -72,7 +72,7 @@ def test_prompts_begin_as_lines_do(artefacts, tokenizers):
     rare = np.array([sum(common[token] for token in row) / len(part) for row, part in zip(ids, parts, strict=True)])
     scaled = (rare - rare.mean()) * np.sqrt([len(row) for row in ids])
     expected = {"familiarity": pytest.approx(rare.mean()), "spread": pytest.approx(-lowest(scaled))}
-    assert len(parts) > len(texts) > 20 and measure(artefact, texts) == expected | {"texts": len(texts)}
+    assert len(parts) > len(texts) > 20 and measure_usual(artefact, texts) == expected | {"texts": len(texts)}
 
 
 def test_without_texts_that_validate_nothing_is_usual(models, tokenizers, tmp_path):

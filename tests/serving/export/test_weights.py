@@ -11,10 +11,10 @@ import onnxruntime
 import pytest
 
 from serving.export import Settings, export, export_again, sizes
+from serving.export.again import verify
 from serving.export.kinds import kind_of
 from serving.export.onnx import weights
 from serving.export.onnx.weights import ALIGNED, Beside, WeightsFile
-from serving.export.verify import verify
 from serving.hub.published import choose_files, rewrite_manifest
 from serving.runtime import Runtime, Sampling
 from serving.runtime.artefact import read_manifest

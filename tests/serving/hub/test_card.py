@@ -266,7 +266,7 @@ def test_the_answers_are_compressed_well(whole):
 
 
 def parity_of(monkeypatch, published, report):
-    monkeypatch.setattr("serving.export.verify.verify", lambda folder, log: report)
+    monkeypatch.setattr("serving.export.again.verify", lambda folder, log: report)
     monkeypatch.setattr("serving.hub.checking.Published._check_source", lambda self: None)
     folder, entry = published
     return Published(folder, entry).check_parity()

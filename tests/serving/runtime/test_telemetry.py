@@ -9,7 +9,7 @@ import pytest
 from tests.house_rules import ROOT
 
 
-@pytest.mark.parametrize("module", ["serving.runtime.sessions", "serving.export.verify", "tools.run"])
+@pytest.mark.parametrize("module", ["serving.runtime.sessions", "serving.export.again", "tools.run"])
 def test_nothing_is_told(tmp_path, module):
     without = {"ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME"}
     environment = {name: value for name, value in os.environ.items() if name not in without}

@@ -1,6 +1,11 @@
-"""The effects of int8 quantisation on size, speed, answers and scores."""
+"""What is measured of an artefact that was written: the effects of int8, and what is usual for the model.
+
+The effects of int8 are those on size, speed, answers and scores. What is usual are the bounds of
+`serving.runtime.usual`, by the texts that validate the model.
+"""
 
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -11,13 +16,20 @@ from pathlib import Path
 
 from serving.export.sizes import TOKENS
 from serving.kinds import KINDS
+from serving.kinds.rate import Rating
 from serving.runtime import Runtime, own
 from serving.runtime.errors import ServingError
+from serving.runtime.loaded import Loaded
 from serving.runtime.manifest_format import graph_bytes, weight_files
+from serving.runtime.reading import is_answered
 from serving.runtime.sessions import PRECISIONS, graph_file
+from serving.runtime.usual import bounds, familiarity
 
 BATCH = 32
 ROUNDS = 5
+READ, ENOUGH = 2000, 100  # texts: the most that are read, and the fewest that tell a share of them
+ANSWERED, LARGE = 500, 100  # texts that are answered; of a large network
+PROMPTS = (8, 16, 32, 64)  # characters
 
 
 def report(directory, texts, trial=None, large=False):
@@ -53,7 +65,7 @@ def _measure_apart(**arguments):
     """As `measure`, in a new process."""
     with tempfile.TemporaryDirectory() as work:
         file = Path(work, "measured.json")
-        command, pipe = own.command("serving.export.int8", file), subprocess.PIPE
+        command, pipe = own.command("serving.export.measuring", file), subprocess.PIPE
         process = subprocess.run(command, input=json.dumps(arguments), text=True, errors="replace", stderr=pipe)
         if process.returncode:
             raise ServingError(f"int8 of {arguments['directory']} could not be measured:\n{process.stderr[-2000:]}")
@@ -112,6 +124,45 @@ def medians(runtimes, texts, mode, rounds=ROUNDS):
 def _nats_per_token(scored):
     log_probs, tokens = map(sum, zip(*scored, strict=True))
     return round(-log_probs / max(1, tokens), 5)
+
+
+def measure_usual(directory, texts, large=False):
+    """The bounds of the manifest.
+
+    Args:
+        directory: an artefact, whose manifest has no bounds yet.
+        texts: those that validate, a line each.
+        large: whether the network is so large that few texts are answered.
+    """
+    loaded = Loaded(directory, None, "float32", verify=False)
+    kind, common = loaded.kind, loaded.source.log_probabilities
+    sides = len(kind.sides(loaded.manifest))
+    parts = [part for text in texts for part in text.split("\t", sides - 1)]
+    parts += beginnings(texts) if kind.prompts else []
+    cut = {"words": "spaces"} if kind.by_words else {}  # data have their words cut
+    all_readings = loaded.read_words(parts, *cut.values()) if kind.by_words else loaded.read(parts, not kind.prompts)
+    readings = [each for each in all_readings if is_answered(each)]
+    familiarities = [familiarity(each, common) for each in readings]
+    pieces = [len(each.ids) - each.around for each in readings]
+    if kind.prompts:  # what goes on from them is written by chance
+        return bounds(familiarities, pieces) | {"texts": len(texts)}
+    answers = Runtime(directory, precision="float32", verify=False).run(
+        spread(texts, LARGE if large else ANSWERED), **cut
+    )
+    confidences = [each.confidence for each in answers if each.confidence is not None and not each.error]
+    ratings = [each.rating for each in answers if isinstance(each, Rating) and each.rating is not None]
+    return bounds(familiarities, pieces, confidences) | ({"ratings": [min(ratings), max(ratings)]} if ratings else {})
+
+
+def beginnings(texts):
+    """What a prompt may be: the first pieces of a line, whose names and headings are rarer than what is within."""
+    lines = [text[place.end() :] for text in texts for place in re.finditer("\n+", text)]
+    return [line[:size] for line in lines for size in PROMPTS if len(line) >= size]
+
+
+def spread(texts, most):
+    """At most so many of the texts, from the beginning to the end, for a file may be sorted."""
+    return texts[:: -(-len(texts) // most) or 1]
 
 
 if __name__ == "__main__":
