@@ -14,7 +14,7 @@ from serving.gallery.writing import _convert_to_javascript
 from serving.kinds.rate import Rating
 from serving.runtime import doubt, usual
 from serving.runtime.reading import Bound
-from tests.serving.export.test_graph_kinds import made
+from tests.serving.export.test_graph_tokenizers import made
 from tests.shared import NODE
 from tests.text.odd import CHOSEN, drawn
 from tests.text.samples import NASTY

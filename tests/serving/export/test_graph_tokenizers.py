@@ -1,3 +1,5 @@
+"""Tokenizers of every kind in a graph, beside the same in Python."""
+
 import json
 import re
 
@@ -9,43 +11,76 @@ from serving.export.graph_tokenizers import GraphTokenizer
 from tests.shared import python
 from tests.text.odd import CHOSEN, drawn
 from tests.text.samples import CORPUS, NASTY
+from tests.text.test_tokenizer_files import MAKERS
 from tests.text.test_words import ASKED
-from zoo.text import BOS, EOS, PAD, Tokenizer
+from zoo.text import BOS, PAD, BytePairs, Tokenizer, WordPiece
 from zoo.text.words import RULES, find_words
 
-SETTINGS = {
+TEXTS = [*CHOSEN, *NASTY, *CORPUS, *drawn(120, seed=1), "a" * 2001 + "b"]
+SPACED = [*NASTY, "  a\u3000👩‍👩‍👧 日本e\u0301\tß\x1c \u200b ", "a", "the zoo's \u200b \u0378 a.b caf\u00e9"]
+SENTENCEPIECE = {
     "unigram": {},
     "bytes": {"byte_fallback": True},
     "bpe": {"model_type": "bpe"},
     "nfd": {"normalization": "nfd", "model_type": "char"},
     "identity": {"normalization": "identity", "model_type": "char"},
 }
+OTHERS = ["wordpiece", "plain wordpiece", "byte pairs", "byte pairs behind a space"]
 
 
-@pytest.fixture(params=SETTINGS)
+def made(name):
+    """A tokenizer, changed so that every branch is there."""
+    if name in SENTENCEPIECE:
+        return Tokenizer.train(CORPUS, 330, **SENTENCEPIECE[name])
+    if name == "wordpiece":
+        return MAKERS[WordPiece]()
+    if name == "plain wordpiece":
+        pieces = MAKERS[WordPiece]().pieces
+        return WordPiece.make(pieces, lowercase=False, clean=False, ideographs=False, longest=3).with_around((7, 2), ())
+    tokenizer = MAKERS[BytePairs]()
+    if name == "byte pairs":
+        return tokenizer
+    settings = {key: value for key, value in tokenizer.settings.items() if key != "tokenizer"}
+    return BytePairs.write(**settings | {"prefix_space": True})
+
+
+@pytest.fixture(params=[*OTHERS, *SENTENCEPIECE])
 def pair(request):
-    tokenizer = Tokenizer.train(CORPUS, 330, **SETTINGS[request.param])
+    tokenizer = made(request.param)
     return tokenizer, GraphTokenizer(tokenizer.model_bytes)
 
 
-@pytest.mark.release(but=4)
-def test_encodes_as_the_tokenizer_does(pair):
+# What SentencePiece's own operations do need not be asked of them again.
+only_others = pytest.mark.parametrize("pair", OTHERS, indirect=True)
+
+
+@pytest.mark.release(but=8)
+def test_encodes_as_python_does(pair):
     tokenizer, graph = pair
-    token_ids, lengths = graph.encode(tf.constant(NASTY + CORPUS))
-    assert token_ids.dtype == lengths.dtype == tf.int32
-    for row, length, expected in zip(token_ids.numpy(), lengths.numpy(), tokenizer.encode(NASTY + CORPUS), strict=True):
-        assert row[:length].tolist() == [*expected, EOS]
-        assert (row[length:] == PAD).all()
-    assert token_ids.shape[1] == lengths.numpy().max()
+    token_ids, lengths = (part.numpy() for part in graph.encode(tf.constant(TEXTS)))
+    assert token_ids.dtype == lengths.dtype == "int32" and token_ids.shape[1] == lengths.max()
+    found = [row[:length].tolist() for row, length in zip(token_ids, lengths, strict=True)]
+    expected = [tokenizer.around.put(ids) for ids in tokenizer.encode(TEXTS)]
+    assert not [text for text, one, other in zip(TEXTS, found, expected, strict=True) if one != other]
+    assert all((row[length:] == PAD).all() for row, length in zip(token_ids, lengths, strict=True))
 
 
-@pytest.mark.release(but=4)
-def test_decodes_as_the_tokenizer_does(pair):
+@pytest.mark.release(but=8)
+def test_decodes_as_python_does(pair):
     tokenizer, graph = pair
     token_ids, lengths = (tensor.numpy() for tensor in graph.encode(tf.constant(NASTY)))
     texts = [text.decode() for text in graph.decode(token_ids, lengths).numpy()]
-    rows = [row[:length].tolist() for row, length in zip(token_ids, lengths, strict=True)]
-    assert texts == tokenizer.decode(rows)
+    assert texts == tokenizer.decode([row[:length].tolist() for row, length in zip(token_ids, lengths, strict=True)])
+
+
+@only_others
+def test_decodes_any_ids_as_python_does(pair):
+    tokenizer, graph = pair
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, tokenizer.vocab_size, (300, 9)).astype("int32")
+    lengths = rng.integers(0, 10, 300)
+    texts = [text.decode() for text in graph.decode(rows, lengths).numpy()]
+    assert texts == tokenizer.decode([row[:length].tolist() for row, length in zip(rows, lengths, strict=True)])
 
 
 def test_decoding_ends_at_the_length():
@@ -56,10 +91,7 @@ def test_decoding_ends_at_the_length():
     assert texts.numpy().tolist() == [b"days", b""]
 
 
-SPACED = [*NASTY, "  a\u3000👩‍👩‍👧 日本e\u0301\tß\x1c \u200b ", "a"]
-
-
-@pytest.mark.release(but=2)
+@pytest.mark.release(but=6)
 def test_words_are_encoded_by_themselves_and_know_their_places(pair):
     tokenizer, graph = pair
     pieces_read, found = graph.word_pieces(SPACED)
@@ -97,7 +129,7 @@ def test_no_words_at_all():
 
 def test_what_is_written_keeps_its_leading_space(pair):
     tokenizer, graph = pair
-    prompts, added = ["a small", "", "1", "small"], ["days", "corpus", "2", ""]
+    prompts, added = ["a small", "", "1", "small", "the zoo"], ["days", "corpus", "2", "", " keeps"]
     ids = [tokenizer.encode(texts) for texts in (prompts, added)]
     padded = [tf.ragged.constant(rows, dtype=tf.int32, ragged_rank=1).to_tensor(9) for rows in ids]
     lengths = [[len(row) for row in rows] for rows in ids]
@@ -127,3 +159,42 @@ def test_a_saved_model_needs_no_other_file(tmp_path):
         "print(model.there_and_back(tf.constant([], tf.string)).shape)"
     )
     assert python("-c", code, tmp_path / "moved").stdout.splitlines() == ["[b'small days', b'']", "(0,)"]
+
+
+def test_no_text_at_all(pair):
+    tokenizer, graph = pair
+    assert graph.pieces(tf.constant([], tf.string)).shape[0] == 0
+    assert graph.pieces(tf.constant(["", ""])).to_list() == [[], []]
+
+
+@only_others
+@pytest.mark.slow
+@pytest.mark.release(but=1)
+def test_every_code_point(pair):
+    tokenizer, graph = pair
+    codes = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    texts = ["".join(f"a{one}b {one}" for one in codes[start : start + 256]) for start in range(0, len(codes), 256)]
+    encode = tf.function(graph.pieces, input_signature=[tf.TensorSpec([None], tf.string)])
+    for start in range(0, len(texts), 64):
+        part = texts[start : start + 64]
+        assert encode(tf.constant(part)).to_list() == tokenizer.encode(part), start
+
+
+@only_others
+@pytest.mark.slow
+def test_a_saved_model_does_the_same(pair, tmp_path):
+    tokenizer, graph = pair
+    module = tf.Module()
+    module.graph = graph
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def there_and_back(text):
+        token_ids, lengths = graph.encode(text)
+        return token_ids, graph.decode(token_ids, lengths)
+
+    module.there_and_back = there_and_back
+    tf.saved_model.save(module, tmp_path / "saved")
+    token_ids, texts = tf.saved_model.load(tmp_path / "saved").there_and_back(tf.constant(["the zoo's"]))
+    (expected,) = tokenizer.encode(["the zoo's"])
+    assert token_ids[0].numpy().tolist() == tokenizer.around.put(expected)
+    assert texts.numpy()[0].decode() == tokenizer.decode([tokenizer.around.put(expected)])[0]

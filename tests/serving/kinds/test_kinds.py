@@ -1,4 +1,4 @@
-"""What every kind says of its answers holds together: columns on a server, rows of a table, lines."""
+"""What every kind says of its answers holds together: columns on a server, rows of a table, lines; and its rules."""
 
 import pytest
 
@@ -8,6 +8,7 @@ from serving.kinds.classify import Label
 from serving.kinds.embed import Vector
 from serving.kinds.generate import Hypothesis, Result
 from serving.kinds.rate import Rating
+from serving.kinds.rules import checked
 from serving.kinds.tag import RULES, Entity, Tags, Word
 from zoo.text import words
 
@@ -100,3 +101,11 @@ def test_a_server_tells_its_kind_by_inputs_and_outputs():
 def test_a_manifest_knows_every_rule_of_words():
     """A manifest is checked without zoo, so the kind has a list of its own."""
     assert list(RULES) == list(words.RULES)
+
+
+def test_bad_words_are_bounded_by_the_table_that_a_graph_makes_of_them():
+    """A row for each word, as wide as the longest: a few kilobytes of words would fill gigabytes."""
+    assert checked({"bad_words": ["a" * 100] + ["b"] * 999})["bad_words"][0] == "a" * 100
+    with pytest.raises(ValueError, match=r"100,000 characters .* received 1,000 texts, the longest of 101\."):
+        checked({"bad_words": ["a" * 101] + ["b"] * 999})
+    assert checked({"bad_words": []}) == {"bad_words": ()}

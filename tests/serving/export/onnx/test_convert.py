@@ -1,3 +1,4 @@
+import importlib
 import logging
 
 import keras
@@ -8,8 +9,9 @@ import tensorflow as tf
 from keras import layers, ops
 from onnx.reference import ReferenceEvaluator
 
-from serving.export.onnx.convert import ConversionError, convert, load, write
+from serving.export.onnx.convert import convert, load, write
 from serving.export.onnx.graphs import walk
+from serving.runtime.errors import ConversionError
 from zoo.core.signatures import Signature, TensorSpec
 
 X = TensorSpec("x", "float32", ("batch", "time", 3))
@@ -137,3 +139,28 @@ def test_tf_function_keeps_no_marker():
     graph = function.get_concrete_function(spec).graph.as_graph_def()
     nodes = [*graph.node, *(node for body in graph.library.function for node in body.node_def)]
     assert "PyFunc" not in {node.op for node in nodes}
+
+
+def refusal(function):
+    with pytest.raises(ConversionError) as refused:
+        convert(function, Signature("layer", (X,), (Y,)))
+    return str(refused.value)
+
+
+def test_an_operation_without_a_form_is_named_with_its_file_and_line_in_a_loop():
+    def thrice(x):
+        def body(index, y):
+            return index + 1, ops.expm1(y)
+
+        return {"y": ops.while_loop(lambda index, y: index < 3, body, (0, x))[1]}
+
+    assert f"received Expm1 ({__file__}:" in refusal(thrice) and "'return index + 1, ops.expm1(y)')" in refusal(thrice)
+
+
+def test_an_operation_without_a_form_is_named_in_an_installed_package(tmp_path, monkeypatch):
+    folder = tmp_path / "lib" / "python3.11" / "site-packages"
+    folder.mkdir(parents=True)
+    (folder / "zoo_installed.py").write_text("from keras import ops\n\ndef f(x):\n    return ops.expm1(x)\n", "utf-8")
+    monkeypatch.syspath_prepend(folder)
+    installed = importlib.import_module("zoo_installed")
+    assert f"({folder}/zoo_installed.py:4, 'return ops.expm1(x)')" in refusal(lambda x: {"y": installed.f(x)})
