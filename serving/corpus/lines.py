@@ -195,10 +195,6 @@ class Lines:
             position += length
         return Block(number, texts, position, errors)
 
-    def done(self, position):
-        """How much of the shard lies before a position, 0 to 1."""
-        return (position - self.begin) / max(1, self.end - self.begin)
-
 
 class Page(Lines):
     """A file that is one text, without the line break at its end; as `Lines`. One that is too large is refused.

@@ -123,7 +123,7 @@ def read_finished(out, identity):
 def _answer(source, journal, form, ask, report):
     done = journal.done
     if report:
-        report(done, source.done(source.begin if done.position is None else done.position))
+        report(done, share_of(source, source.begin if done.position is None else done.position))
     for block in source.blocks(done.position, done.texts):
         results = ask(block)
         if len(results) != len(block.texts):
@@ -131,9 +131,14 @@ def _answer(source, journal, form, ask, report):
         refused = sum(result.error is not None for result in results)
         journal.add(form.encode(block, results), len(results), refused, block.end)
         if report:
-            report(journal.done, source.done(block.end))
+            report(journal.done, share_of(source, block.end))
     if stamp(source.path) != source.stamp:
         raise ValueError(f"{source.path} was changed while it was read, so the answers may be to other texts.")
+
+
+def share_of(source, position):
+    """How much of a source lies before a position, 0 to 1."""
+    return (position - source.begin) / max(1, source.end - source.begin)
 
 
 def _finish(out, folder, form, done, identity):

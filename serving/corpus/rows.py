@@ -83,10 +83,6 @@ class Rows:
             texts.append(b"\t".join(value or b"" for value in values).decode("utf-8", "surrogateescape"))
         return Block(number, texts, number + batch.num_rows, errors, pyarrow.Table.from_batches([batch]))
 
-    def done(self, position):
-        """How much of the shard lies before a row, 0 to 1."""
-        return (position - self.begin) / max(1, self.end - self.begin)
-
 
 @contextmanager
 def _explain_errors(path):

@@ -131,21 +131,18 @@ def round_weights(model, storage):
             weight.assign(values)
 
 
-def halve(path):
+def rewrite(path, packed=False):
     """Rewrite a `.keras` archive with float16 arrays wherever they are exact, deflated.
 
     `keras.models.load_model` reads it as any other: a layer's variables are float32 and get the same values as before.
     The file is written beside and renamed, so it is the old one or the new one.
+
+    Args:
+        path: of the archive.
+        packed: keep the arrays as they are, and let HDF5 pack them: a ninth less of float32, of a large network. Nobody
+            has to unpack them: HDF5 does so when it reads an array.
     """
-    write_atomically(path, functools.partial(_write, Path(path), False))
-
-
-def pack(path):
-    """Rewrite a `.keras` archive with the same arrays, which HDF5 packs: a ninth less of float32, of a large network.
-
-    Nobody has to unpack it: HDF5 does so when it reads an array.
-    """
-    write_atomically(path, functools.partial(_write, Path(path), True))
+    write_atomically(path, functools.partial(_write, Path(path), packed))
 
 
 def _write(path, packed, file):

@@ -224,7 +224,7 @@ class Loaded:
             token_ids, lengths = padded([sequences[row] for row in group])
             return {"token_ids": token_ids, "lengths": lengths} | {name: each[group] for name, each in more.items()}
 
-        return self._run_batches(graph, [len(sequence) for sequence in sequences], inputs_of, beams)
+        return self.run_batches(graph, [len(sequence) for sequence in sequences], inputs_of, beams)
 
     def run_pairs(self, graph, pairs):
         """The outputs by name for each pair of sequences of ids, in order."""
@@ -235,13 +235,14 @@ class Loaded:
                 inputs[f"{side}_ids"], inputs[f"{side}_lengths"] = padded([pairs[row][place] for row in group])
             return inputs
 
-        return self._run_batches(graph, [max(map(len, both)) for both in pairs], inputs_of)
+        return self.run_batches(graph, [max(map(len, both)) for both in pairs], inputs_of)
 
     def batches(self, lengths, beams=1):
         """`batches` for a graph of this artefact."""
         return batches(lengths, max(1, min(MAX_SEQUENCES, MAX_BEAMS // beams)), max_padding=self.max_padding)
 
-    def _run_batches(self, graph, lengths, inputs_of, beams=1):
+    def run_batches(self, graph, lengths, inputs_of, beams=1):
+        """The outputs by name for each row of so many ids, in order; `inputs_of` gives those of a group of rows."""
         answers = [None] * len(lengths)
         for group in self.batches(lengths, beams):
             outputs = self.run(graph, inputs_of(group))
@@ -305,13 +306,12 @@ def run_rows(loaded, table, rows):
     sides = [name for name in names if name.endswith("_ids")]
     others = [name for name in names if name not in sides and name not in map(length_name, sides)]
     beams = max((axis for spec in table["outputs"] for axis in spec["shape"][1:2] if type(axis) is int), default=1)
-    graph, answers = loaded.graph(table["name"]), [None] * len(rows)
     longest = [max(len(row[name]) for name in sides) for row in rows]
-    for group in loaded.batches(longest, beams):
+
+    def inputs_of(group):
         inputs = {name: np.stack([rows[row][name] for row in group]) for name in others}
         for name in sides:
             inputs[name], inputs[length_name(name)] = padded([rows[row][name] for row in group])
-        outputs = loaded.run(graph, inputs)
-        for place, row in enumerate(group):
-            answers[row] = {name: values[place] for name, values in outputs.items()}
-    return answers
+        return inputs
+
+    return loaded.run_batches(loaded.graph(table["name"]), longest, inputs_of, beams)

@@ -26,10 +26,9 @@ class KerasModel(Form):
     def write(cls, kind, tokenizers, directory, log):
         log(f"writing {cls.file}")
         keras_file.save_model(kind.model, directory / cls.file)
-        if kind.settings.storage != "float32":
-            storage.halve(directory / cls.file)
-        elif kind.large:
-            storage.pack(directory / cls.file)
+        in_full = kind.settings.storage == "float32"
+        if kind.large or not in_full:
+            storage.rewrite(directory / cls.file, packed=in_full)
 
     @classmethod
     def load(cls, directory):

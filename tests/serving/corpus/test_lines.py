@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 from serving.corpus import lines
 from serving.corpus.lines import Lines, Shard
+from serving.corpus.process import share_of
 
 OPENERS = {"": open, ".gz": gzip.open, ".xz": lzma.open}
 
@@ -76,7 +77,7 @@ def test_blocks_go_on_from_their_ends(tmp_path, monkeypatch):
         rest = list(source.blocks(block.end, 7 * done))
         assert rest == blocks[done:]
         assert rest[0].texts[0] == str(rest[0].number)
-    assert source.done(blocks[-1].end) == 1 and source.done(source.begin) == 0
+    assert share_of(source, blocks[-1].end) == 1 and share_of(source, source.begin) == 0
 
 
 def test_a_block_ends_by_its_size(tmp_path, monkeypatch):
