@@ -1,4 +1,4 @@
-"""Whatever a model has in its slots, it is exported and checked as any other."""
+"""Whatever a model has in its slots, and whatever cells and encoders it has, it is exported and checked alike."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,11 @@ import tensorflow as tf
 
 from serving.export import export
 from serving.runtime.artefact import read_manifest
+from tests.models.test_entrance import SIZES, Normed, NormedLearned
+from tests.recurrent.cases import CELLS
+from tests.runs.test_recurrent import ENCODERS, recipe
 from tests.serving.conftest import LABELS, randomised, settings_of, sides
+from tests.shared import mostly_at_releases
 from zoo.attention import SSRU, AdaptiveSpanAttention, MultiHeadAttention, MultiLinearAttention, RelativeAttention
 from zoo.blocks import PostNorm, PreNorm
 from zoo.depth import (
@@ -29,6 +33,7 @@ from zoo.embeddings import (
 )
 from zoo.feedforward import FeedForward, GatedFeedForward, ProductKeyMemory
 from zoo.models import Classifier, LanguageModel, Pooling, Tagger, Transformer
+from zoo.tasks.parts.building import build_model
 
 
 def spans(source, target):
@@ -134,3 +139,47 @@ def test_texts_are_scored_up_to_the_positions_of_a_model_and_longer_ones_are_ref
     assert np.isfinite(score(token_ids=ids[:, :9], lengths=tf.constant([9, 3]))["log_probs"]).all()
     with pytest.raises(tf.errors.InvalidArgumentError, match="too many columns: at most 9 tokens are read"):
         score(token_ids=ids, lengths=tf.constant([10, 3]))
+
+
+KINDS = {"translate": "generate", "classify": "classify", "compare": "compare", "tag": "tag"}
+READERS = ("classify", "tag", "compare")
+TEXTS = {"compare": ("the cat sat\ton the mat", "a mat\ta", "\ton a cat on a mat sat")}
+# Each cell translates and reads; tests/runs/test_recurrent.py builds every mix.
+MIXES = [("translate", cell, ENCODERS[(1 + number) % 3]) for number, cell in enumerate(CELLS)]
+MIXES += [(READERS[number % 3], cell, ENCODERS[number % 3]) for number, cell in enumerate(CELLS)]
+
+
+def check(one, tokenizers, path):
+    tokenizers = tokenizers[: len(one.job.sides)]
+    sizes = [tokenizer.vocab_size for tokenizer in tokenizers] + ([len(LABELS)] if one.job.labelled else [])
+    given = {"texts": TEXTS[one.task]} if one.task in TEXTS else {}
+    settings = settings_of(KINDS[one.task], int8=False, **given)
+    parity = read_manifest(export(randomised(build_model(one.job, one, *sizes)), tokenizers, path, settings))["parity"]
+    assert parity["passed"] and parity["max_abs_diff"] <= 1e-4
+    return parity
+
+
+@pytest.mark.release
+@pytest.mark.parametrize(("task", "cell", "encoder"), mostly_at_releases(MIXES, 2))
+def test_a_recurrent_artefact_has_parity(task, cell, encoder, tokenizers, tmp_path):
+    one = recipe(task, cell, encoder, num_layers=2)
+    largest = check(one, tokenizers, tmp_path)["largest"]
+    assert any(name.startswith("ONNX") for name in largest) and any(name.startswith("SavedModel") for name in largest)
+
+
+@pytest.mark.release
+def test_a_decoder_without_attention(tokenizers, tmp_path):
+    check(recipe("translate", "lstm", "unidirectional", attention="none"), tokenizers, tmp_path)
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("kind", ["continue", "generate"])
+def test_positions_with_a_norm_behind_them_are_exported(kind, tokenizers, tmp_path):
+    sizes = [each.vocab_size for each in sides(kind, tokenizers)]
+    if kind == "continue":
+        model = LanguageModel(*sizes, make_stack(2, **SIZES), NormedLearned(24))
+    else:
+        stacks = make_stack(1, **SIZES), make_stack(1, **SIZES, cross=True)
+        model = Transformer(*sizes, *stacks, positions=Normed())
+    artefact = export(randomised(model), sides(kind, tokenizers), tmp_path, settings_of(kind))
+    assert sorted(artefact.glob("*.onnx"))

@@ -1,5 +1,8 @@
-"""Whoever runs a model tells nobody: the telemetry of ONNX Runtime, which keeps files in the home folder, is off."""
+"""Names that are imported at their first use are found, completed and told like others; and an import tells nobody: the
+telemetry of ONNX Runtime, which keeps files in the home folder, is off.
+"""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -7,6 +10,15 @@ import sys
 import pytest
 
 from tests.house_rules import ROOT
+
+
+@pytest.mark.parametrize("package", ["serving.client", "serving.export", "serving.hub", "serving.runtime"])
+def test_names_are_listed_and_found(package):
+    module = importlib.import_module(package)
+    assert set(module.__all__) <= set(dir(module))
+    assert all(getattr(module, name) is not None for name in module.__all__ if name not in ("export", "export_run"))
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nothing'"):
+        module.nothing  # noqa: B018
 
 
 @pytest.mark.parametrize("module", ["serving.runtime.sessions", "serving.export.again", "tools.run"])
