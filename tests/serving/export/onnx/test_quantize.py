@@ -20,6 +20,12 @@ def light(model, *feeds):
     return quantize(model, observe(model, feeds))
 
 
+def product(weight, then=lambda product: product):
+    """The model of `then(x @ weight)`."""
+    x, y = (TensorSpec(name, "float32", ("batch", size)) for name, size in zip("xy", weight.shape, strict=True))
+    return convert(lambda x: {"y": then(x @ weight)}, Signature("f", (x,), (y,)))
+
+
 def kinds(model):
     return Counter(node.op_type for graph in walk(model.graph) for node in graph.node)
 
@@ -49,10 +55,7 @@ def test_bias_joins_its_product(decoder):
 def test_weights_are_signed_with_a_scale_per_column():
     random = np.random.default_rng(0)
     weight = random.normal(size=(17, 19)).astype("float32") * np.arange(1, 20, dtype="float32")
-    x = TensorSpec("x", "float32", ("batch", 17))
-    y = TensorSpec("y", "float32", ("batch", 19))
-    feed = {"x": random.normal(size=(3, 17)).astype("float32")}
-    model = light(convert(lambda x: {"y": x @ weight}, Signature("f", (x,), (y,))), feed)
+    model = light(product(weight), {"x": random.normal(size=(3, 17)).astype("float32")})
     constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
     _, node = model.graph.node
     int8, scale = constants[node.input[1]], constants[node.input[3]]
@@ -94,9 +97,7 @@ def test_gemm_with_a_transposed_weight():
 
 def test_products_do_not_overflow_where_two_of_them_are_added_in_16_bits():
     x = np.ones((3, 512), "float32")
-    spec, out = TensorSpec("x", "float32", ("batch", 512)), TensorSpec("y", "float32", ("batch", 64))
-    model = convert(lambda x: {"y": x @ np.ones((512, 64), "float32")}, Signature("f", (spec,), (out,)))
-    (y,) = load(light(model, {"x": x})).run(None, {"x": x})
+    (y,) = load(light(product(np.ones((512, 64), "float32")), {"x": x})).run(None, {"x": x})
     np.testing.assert_allclose(y, 512, rtol=1e-2)
 
 
@@ -158,8 +159,7 @@ def test_a_row_is_the_same_beside_any_other():
     """Exactly: beside a row of numbers a thousand times as large, and among many rows."""
     random = np.random.default_rng(0)
     weight = random.normal(size=(31, 67)).astype("float32")
-    x, y = TensorSpec("x", "float32", ("batch", 31)), TensorSpec("y", "float32", ("batch", 67))
-    model = convert(lambda x: {"y": tf.tanh(x @ weight)}, Signature("f", (x,), (y,)))
+    model = product(weight, tf.tanh)
     rows = random.normal(size=(40, 31)).astype("float32")
     session = load(light(model, {"x": rows[:7]}))
     alone = np.concatenate([session.run(None, {"x": row[None]})[0] for row in rows])
@@ -186,8 +186,7 @@ def test_a_sequence_of_an_lstm_is_the_same_beside_any_other():
 
 
 def test_what_lies_beyond_its_range_becomes_its_nearest_end():
-    x, y = (TensorSpec(name, "float32", ("batch", 17)) for name in "xy")
-    model = convert(lambda x: {"y": x @ np.eye(17, dtype="float32")}, Signature("f", (x,), (y,)))
+    model = product(np.eye(17, dtype="float32"))
     seen = np.tile(np.array([[-1.0], [3.0]], "float32"), 17)
     (found,) = load(light(model, {"x": seen})).run(
         None, {"x": np.tile(np.array([[-9.0], [0.0], [9.0]], "float32"), 17)}
@@ -196,7 +195,6 @@ def test_what_lies_beyond_its_range_becomes_its_nearest_end():
 
 
 def test_a_product_that_was_not_seen_stays_float():
-    x, y = (TensorSpec(name, "float32", ("batch", 17)) for name in "xy")
-    model = convert(lambda x: {"y": x @ np.eye(17, dtype="float32")}, Signature("f", (x,), (y,)))
+    model = product(np.eye(17, dtype="float32"))
     for small in (quantize(model, {}), light(model, {"x": np.zeros((1, 17), "float32")})):
         assert kinds(small) == kinds(model)
