@@ -3,11 +3,10 @@
 import dataclasses
 
 from zoo import scores as scoring
-from zoo.data import LabelledBatches
 from zoo.settings.data import Babi, Files, Sst, Sst5, Trec
 from zoo.settings.text import Scope
 from zoo.tasks.parts.labelling import Labelling
-from zoo.tasks.parts.task import building, with_lstm, zoo_models
+from zoo.tasks.parts.task import with_lstm
 
 FEW = 5_000  # examples up to which an LSTM labels as many texts correctly as a Transformer, see docs/benchmarks.md
 
@@ -30,10 +29,6 @@ class Classify(Labelling):
         """Why few examples are learnt by another kind of model."""
         few = f"{len(examples):,} examples are few: a recurrent model learns more from them than a Transformer"
         return [few] if len(examples) <= FEW else []
-
-    def batches_of(self, words, ids, **plan):
-        """One label for each text."""
-        return LabelledBatches(words, [each[0] if each else 0 for each in ids], **plan)
 
     def choose_scoring(self, recipe, references):
         """Accuracy and macro F1; if only some texts are out of scope, also the recall of these."""
@@ -104,10 +99,6 @@ class Classify(Labelling):
         evaluation = super().evaluate(run, examples, beams=beams, progress=progress)
         threshold = {} if run.threshold is None else {"threshold": run.threshold}
         return evaluation._replace(scores=evaluation.scores | threshold)
-
-    def model(self, recipe, *sizes):
-        """A `Classifier`."""
-        return building.make_reader(zoo_models.Classifier, recipe, *sizes)
 
 
 def _rows_in_scope(scope, answers):

@@ -1,10 +1,9 @@
 """One label for two texts: paraphrase, entailment, duplicates."""
 
-from zoo.data import PairBatches
 from zoo.settings.data import DatePairs, Files
 from zoo.settings.text import Read
 from zoo.tasks.parts.labelling import Labelling
-from zoo.tasks.parts.task import Pairs, building, zoo_models
+from zoo.tasks.parts.task import Pairs
 
 
 class Compare(Pairs, Labelling):
@@ -20,17 +19,9 @@ class Compare(Pairs, Labelling):
         """None: pairs are read as they are."""
         return {}
 
-    def batches_of(self, words, ids, **plan):
-        """One label for each pair."""
-        return PairBatches(words, [each[0] if each else 0 for each in ids], **plan)
-
     def choose_scoring(self, recipe, references):
         """Accuracy and macro F1."""
         return "classification", {}
-
-    def model(self, recipe, *sizes):
-        """A `PairClassifier`."""
-        return building.make_reader(zoo_models.PairClassifier, recipe, *sizes)
 
 
 TASK = Compare()

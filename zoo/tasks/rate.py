@@ -27,6 +27,7 @@ class Rate(Task):
     data = (Files,)
     text = Read
     models = readers(NumberLoss)
+    network, batch_type = "Classifier", LabelledBatches
 
     def starter(self, examples, kind=None):
         """A small Transformer that reads, and the mean and the deviation of the numbers."""
@@ -44,21 +45,17 @@ class Rate(Task):
 
     def _make_batches(self, recipe, tokenizer, inputs, numbers, plan):
         words, cut = self.encode(recipe, tokenizer, inputs)
-        batches = self.batches_of(words, numbers, around=tokenizer.around, **plan)
+        batches = self.batch_type(words, numbers, around=tokenizer.around, **plan)
         batches.cut = cut
         return batches
-
-    def batches_of(self, words, numbers, **plan):
-        """One number for each text."""
-        return LabelledBatches(words, numbers, **plan)
 
     def encode(self, recipe, tokenizer, inputs):
         """(the words of each text, how many texts `max_input_length` cut)."""
         return cut_texts([tokenizer.words(text) for text in inputs], recipe.text.max_input_length)
 
     def model(self, recipe, *sizes):
-        """A `Classifier` with one output."""
-        return building.make_reader(zoo_models.Classifier, recipe, *sizes, 1)
+        """Its network with one output."""
+        return building.make_reader(getattr(zoo_models, self.network), recipe, *sizes, 1)
 
     def begin(self, recipe, model, taken):
         """Make the last layer, if it is that of a finished run, count in deviations from the mean."""

@@ -2,20 +2,20 @@
 
 import dataclasses
 import re
-from abc import abstractmethod
 from collections import Counter
 from typing import ClassVar
 
 import numpy as np
 
 from zoo.core.wording import quantity
+from zoo.data import LabelledBatches
 from zoo.data.formats.base import quote
 from zoo.data.formats.unknown import mended_labels, say_unknown, unknown_labels
 from zoo.scores.confidence import calibration_error, fit_temperature, softmax
 from zoo.scores.transitions import likeliest_tags
 from zoo.settings.text import Labelled
 from zoo.settings.training import LabelLoss
-from zoo.tasks.parts.task import Evaluation, Task, answering, readers, small_reader_settings
+from zoo.tasks.parts.task import Evaluation, Task, answering, building, readers, small_reader_settings, zoo_models
 from zoo.tasks.parts.vocabularies import bucket_plan, cut_texts, make_noise
 
 BATCH_SIZE = 64  # of texts that are labelled together
@@ -25,16 +25,20 @@ _NUMBER = re.compile(r"[-+]?\d+(?:[.,](\d+))?")
 
 
 class Labelling(Task):
-    """Texts to labels; a subclass makes the batches, and says how a text has words and an answer several labels.
+    """Texts to labels; a subclass says how a text has words and an answer several labels.
 
     Attributes:
         rating: the task that learns numbers in the place of labels; "" if there is none.
+        network: the class of its model, in `zoo.models`.
+        batch_type: the class of its batches, with one label for each text.
     """
 
     text = Labelled
     models = readers(LabelLoss)
     labelled = True
     rating: ClassVar[str] = ""
+    network: ClassVar[str] = "Classifier"
+    batch_type: ClassVar[type] = LabelledBatches
 
     def words(self, tokenizer, text):
         """The token ids of each word of a text; those of the tokenizer."""
@@ -44,9 +48,13 @@ class Labelling(Task):
         """The labels of an answer: the only one, which may hold spaces."""
         return [answer]
 
-    @abstractmethod
     def batches_of(self, words, ids, **plan):
-        """Batches of encoded texts and the ids of their labels (a list for each text)."""
+        """Batches of encoded texts and the ids of their labels (a list for each text), of which there is one here."""
+        return self.batch_type(words, [each[0] if each else 0 for each in ids], **plan)
+
+    def model(self, recipe, *sizes):
+        """Its network."""
+        return building.make_reader(getattr(zoo_models, self.network), recipe, *sizes)
 
     def starter(self, examples, kind=None):
         """A small Transformer that reads."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from zoo import scores as scoring
 from zoo.core.later import later
+from zoo.data import PairBatches
 from zoo.settings import occupants
 from zoo.settings.models import Recurrent, Transformer
 from zoo.settings.slots import READS, RECURRENT_READS
@@ -295,6 +296,8 @@ def one_line(example):
 
 class Pairs:
     """What a task on pairs of texts overrides in the task on single texts that it resembles."""
+
+    network, batch_type = "PairClassifier", PairBatches
 
     def texts(self, inputs, answers):
         """Those of both sides."""
