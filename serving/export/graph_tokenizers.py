@@ -8,8 +8,8 @@ import tensorflow as tf
 import tensorflow_text
 
 from zoo.text.base import PAD, UNK, UNKNOWN
-from zoo.text.byte_pairs import ENDINGS
 from zoo.text.characters import SPACES
+from zoo.text.json_tokenizers import ENDINGS
 from zoo.text.tokenizer_files import load_tokenizer
 from zoo.text.words import WHITE_SPACE, steps
 

@@ -10,7 +10,7 @@ import pytest
 from tests.text.samples import CORPUS, NASTY
 from tests.text.tokenizer_files.make import rows_to_decode
 from zoo.text import BOS, EOS, Around, BytePairs, Tokenizer, WordPiece, load_tokenizer
-from zoo.text.byte_pairs import byte_signs
+from zoo.text.json_tokenizers import byte_signs
 from zoo.text.protobuf import field
 from zoo.text.tokenizer_files import read_byte_pairs, read_wordpiece
 

@@ -10,10 +10,8 @@ from pathlib import Path
 
 from zoo.core.documents import parse
 from zoo.text.base import BOS, EOS, Around, BaseTokenizer, read_tokenizer
-from zoo.text.byte_pairs import BytePairs
-from zoo.text.json_tokenizer import read_settings
+from zoo.text.json_tokenizers import BytePairs, WordPiece, read_settings
 from zoo.text.tokenizer import Tokenizer
-from zoo.text.wordpiece import WordPiece
 
 KINDS = {kind.kind: kind for kind in (WordPiece, BytePairs)}
 NAMES = ("pad", "unk", "bos", "eos")  # the order of our ids

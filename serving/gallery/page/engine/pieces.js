@@ -1,5 +1,5 @@
-// WordPiece and byte-level BPE, over the JSON of an artefact's tokenizer. The same rules as zoo/text/wordpiece.py and
-// zoo/text/byte_pairs.py; what characters are stands in the file, so that no browser's own Unicode matters.
+// WordPiece and byte-level BPE, over the JSON of an artefact's tokenizer. The same rules as those of
+// zoo/text/json_tokenizers.py; what characters are stands in the file, so that no browser's own Unicode matters.
 
 const UNKNOWN = 1, SPECIAL = [0, 2, 3], END = 3, SHOWN = "\u2047";
 const SPACES = [9, 14, 32, 33, 0x85, 0x86, 0xa0, 0xa1, 0x1680, 0x1681, 0x2000, 0x200b, 0x2028, 0x202a, 0x202f, 0x2030, 0x205f, 0x2060, 0x3000, 0x3001];
