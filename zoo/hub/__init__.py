@@ -26,18 +26,9 @@ if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
         path as path,
     )
 
-_HOMES = {
-    "PublishedModel": "resolve",
-    "HubError": "base",
-    "fetch_files": "resolve",
-    "default_files": "resolve",
-    "fetch": "resolve",
-    "find": "resolve",
-    "is_path": "resolve",
-    "load": "resolve",
-    "path": "resolve",
-    "run_files": "index",
-}
+_HOMES = {"HubError": "base", "run_files": "index"} | dict.fromkeys(
+    ("PublishedModel", "default_files", "fetch", "fetch_files", "find", "is_path", "load", "path"), "resolve"
+)
 __all__ = sorted(_HOMES)
 
 

@@ -150,11 +150,8 @@ def _select_settings(table_class, own, where):
     selected = {field: own[field]} if field in own else {}
     vocabulary = OF_VOCABULARIES if where == "text" else ()  # training.init decides these
     for name, value in own.items():
-        if name in fields and name not in vocabulary and (name in SHOWN or value != _default(table_class, name)):
-            selected[name] = value
+        if name in fields and name not in vocabulary:
+            default = table.default(table_class, name)
+            default = table.plain(default) if isinstance(default, table.Table) else default
+            selected |= {name: value} if name in SHOWN or value != default else {}
     return selected
-
-
-def _default(table_class, name):
-    value = table.default(table_class, name)
-    return table.plain(value) if isinstance(value, table.Table) else value

@@ -63,7 +63,7 @@ def translation_scores(outputs, references, language="", tokenized=False, metric
     exact = Score("exact_match", equal, ratio(100))
     if not language:
         return [exact]
-    makers_of = {"bleu": _bleu, "chrf": _chrf, "ter": _ter}
+    makers_of = {"bleu": _bleu, "chrf": lambda *_: (sacrebleu.CHRF(), True), "ter": _ter}
     chosen_metrics = {name: makers_of[name](language, tokenized) for name in metrics}
     return [*(_by_sacrebleu(name, *each, outputs, references) for name, each in chosen_metrics.items()), exact]
 
@@ -110,10 +110,6 @@ def _bleu(language, tokenized):
         return sacrebleu.BLEU(trg_lang=language), True
     except (ImportError, RuntimeError) as error:
         raise ValueError(_no_tokenizer(language)) from error
-
-
-def _chrf(*_):
-    return sacrebleu.CHRF(), True
 
 
 def _ter(language, tokenized):

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from zoo.settings.declared import one_of
 from zoo.settings.slots import layer
-from zoo.settings.table import Between, Count, Doc, Even, NotNegative, Positive, Table, at_least
+from zoo.settings.table import Between, Count, Doc, Even, NotNegative, Positive, Several, Table
 
 
 @layer("attention", "additive", "attention.alignment.AdditiveAttention")
@@ -74,7 +74,7 @@ class AdaptiveSpan:
 
     only = {"initial_span": {"dynamic": (False,)}}
     max_span: Positive
-    ramp: at_least(2)
+    ramp: Several
     penalty: NotNegative
     window: Positive | None
     initial_span: Count
@@ -92,7 +92,7 @@ class Relative:
     """Scaled dot products with a bias for every distance, Raffel et al. 2020 (T5)."""
 
     num_buckets: Annotated[int, Meta(ge=4, multiple_of=2)]
-    max_distance: at_least(2)
+    max_distance: Several
     use_bias: Annotated[bool, Doc("biases of the projections, those of attention over a source among them")]
     head_units: Positive | None
 

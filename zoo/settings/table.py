@@ -17,6 +17,7 @@ from msgspec import Meta
 
 Positive = Annotated[int, Meta(ge=1)]
 Count = Annotated[int, Meta(ge=0)]
+Several = Annotated[int, Meta(ge=2)]
 Even = Annotated[int, Meta(ge=2, multiple_of=2)]
 NotNegative = Annotated[float, Meta(ge=0)]
 AboveZero = Annotated[float, Meta(gt=0)]
@@ -28,11 +29,6 @@ Share = Annotated[float, Meta(gt=0, le=1)]
 def Doc(text):  # noqa: N802  reads as a class where it is used
     """The meaning of a setting, for `seqzoo list NAME`, commented recipes and the schema."""
     return Meta(description=text)
-
-
-def at_least(least):
-    """A whole number from `least` on."""
-    return Annotated[int, Meta(ge=least)]
 
 
 def convert(value, kind):

@@ -25,12 +25,12 @@ class Found:
 def check_roles(kind: str, columns: dict) -> dict:
     """The columns that were asked for; refuses a role that the kind does not have."""
     if kind not in ROLES:
-        raise ValueError(f"kind must be one of {', '.join(ROLES)}; received {kind!r}.{_nearest(kind, ROLES)}")
+        raise ValueError(f"kind must be one of {', '.join(ROLES)}; received {kind!r}.{say_nearest(kind, ROLES)}")
     known = (*ROLES[kind], "header", *({"tagged": ("sentence", "text", "entities", "tokens")}.get(kind, ())))
     for role, column in columns.items():
         if role not in known:
             raise ValueError(
-                f"columns: {KINDS[kind]} have {', '.join(known)}; received {role!r}.{_nearest(role, known)}"
+                f"columns: {KINDS[kind]} have {', '.join(known)}; received {role!r}.{say_nearest(role, known)}"
             )
         if role == "header":
             if not isinstance(column, bool):
@@ -126,7 +126,7 @@ def missing_column(path: str, role: str, column, names: list[str], header: bool 
     what = "line 1 names" if header else "there is no header, and line 1 has"
     number = isinstance(column, int)
     word = f"column {column} (counted from 1)" if number else f"column {column!r}"
-    hint = "" if number else _nearest(column, names)
+    hint = "" if number else say_nearest(column, names)
     if not header and not number:
         hint = " Say the number of the column, counted from 1."
     hint = hint or f" Say which it is: {say_columns({role: ...})}."
@@ -264,6 +264,7 @@ def _say_ambiguous(path, first, header, missing):
     )
 
 
-def _nearest(word, known):
+def say_nearest(word, known) -> str:
+    """ " Did you mean ...?", or nothing where no name is like it."""
     near = difflib.get_close_matches(str(word), [str(each) for each in known], 1)
     return f" Did you mean {near[0]!r}?" if near else ""

@@ -36,7 +36,9 @@ def advice(message: str, files: list[str], request: Request) -> str:
         return f"{message} Name the encoding that the file has, or convert it to UTF-8."
     unread = [each for each in contents if each.other]
     if not unread:  # it is the encoding that was asked for that is wrong
-        return f"{message} The file is UTF-8: read it so{_so(request)}."
+        own = request.encoding
+        others = "" if own.lower().startswith("utf") else f", and name {own} for other files alone"
+        return f"{message} The file is UTF-8: read it so{others}."
     mixed = [each for each in unread if each.utf8 and each.guess == _GUESS]
     if mixed:
         one = mixed[0]
@@ -81,10 +83,6 @@ def _western(guess):
     if guess.endswith("e"):
         return f"A file with NUL bytes is binary, or {guess[:6].upper()} without a mark. In the latter case"
     return f"As its first bytes say, which are the mark of {guess}"
-
-
-def _so(request):
-    return "" if request.encoding.lower().startswith("utf") else f", and name {request.encoding} for other files alone"
 
 
 def _are(items):

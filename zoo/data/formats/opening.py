@@ -182,7 +182,11 @@ def _narrow(path, stream, codec):
         try:
             line = raw.decode(codec)
         except UnicodeDecodeError as error:
-            raise Undecodable(_undecodable(path, number, raw, start - len(raw), codec, error)) from error
+            place = start - len(raw) + error.start
+            raise Undecodable(
+                f"{path}:{number}: byte {error.start} of the line (byte {place} of the text) is "
+                f"0x{raw[error.start]:02x}, which is not {codec} here ({error.reason})."
+            ) from error
         except UnicodeError as error:
             raise Undecodable(f"{path}:{number}: the line is not {codec} ({error.__cause__ or error}).") from error
         if "\0" in line:
@@ -220,11 +224,6 @@ def check_text(path: str, start: bytes):
     for magic, words in _MAGIC.items():
         if start.startswith(magic):
             raise ValueError(f"{path} {words}. Expected plain text, or text compressed with gzip or xz.")
-
-
-def _undecodable(path, number, raw, start, codec, error):
-    byte = f"{path}:{number}: byte {error.start} of the line (byte {start + error.start} of the text) is "
-    return f"{byte}0x{raw[error.start]:02x}, which is not {codec} here ({error.reason})."
 
 
 def _codec(encoding):

@@ -1,6 +1,5 @@
 """Reads files of any format into examples, and looks at files to say how they would be read."""
 
-import difflib
 import os
 import re
 from collections.abc import Iterable
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from zoo.core.wording import quantity
 from zoo.data.formats.base import KINDS, ROLES, RULES, Format, Lacking, Layout, Problems, Request, Wrong
-from zoo.data.formats.columns import check_roles
+from zoo.data.formats.columns import check_roles, say_nearest
 from zoo.data.formats.conll import Conll
 from zoo.data.formats.delimited import Csv, Tsv
 from zoo.data.formats.encodings import advice
@@ -159,11 +158,8 @@ def choose(files: list[str], request: Request, name: str | None = None) -> Forma
     fitting = {each.name: each for each in FORMATS if request.kind in each.kinds}
     if name is not None:
         if name not in fitting:
-            near = difflib.get_close_matches(name, fitting, 1)
-            raise ValueError(
-                f"There is no format {name!r} for {KINDS[request.kind]}; expected one of {', '.join(fitting)}."
-                + (f" Did you mean {near[0]!r}?" if near else "")
-            )
+            expected = f"expected one of {', '.join(fitting)}.{say_nearest(name, fitting)}"
+            raise ValueError(f"There is no format {name!r} for {KINDS[request.kind]}; {expected}")
         return _check_columns(fitting[name], request)
     suffix = inner_suffix(files[0])
     known = suffix if any(suffix in each.suffixes for each in FORMATS) else ".txt"  # eng.train, SMSSpamCollection
