@@ -18,12 +18,7 @@ def line(kind, number, text, result, n_best):
     """The answer to text `number` as a line, or with `n_best` as several lines."""
     if n_best is None:
         return kind.line(result, escape)
-    return "\n".join(kind.lines(number, result, escape_breaks))
-
-
-def escape_breaks(text, keep="\t"):
-    """A text without line breaks and control characters, but for those to keep; a tab divides two columns."""
-    return escape(text, keep)
+    return "\n".join(kind.lines(number, result, lambda text: escape(text, "\t")))  # a tab divides two columns
 
 
 def record(kind, number, text, result, n_best):

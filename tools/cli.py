@@ -19,7 +19,6 @@ from serving.runtime.errors import ServingError
 
 from .calm import calm
 from .screen import screen_output
-from .shared import apply_offline
 from .startup import free_memory, keep_memory, keep_programs, lean
 
 packages = later("zoo.core.later")
@@ -270,7 +269,8 @@ def _main(argv):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow is imported
     try:
         args = parse(argv)
-        apply_offline(args)
+        if args.offline:  # for this process and those that it starts
+            os.environ["SEQZOO_OFFLINE"] = "1"
         with screen_output():
             return args.main(args)
     except BrokenPipeError:  # a program such as `head` stopped reading the output

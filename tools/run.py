@@ -17,6 +17,7 @@ from serving.runtime.artefact import locate
 from zoo.core.wording import quantity
 
 from . import answers, figures, run_corpus, shared
+from .screen import escape
 
 serving_client = later("serving.client")
 
@@ -250,7 +251,7 @@ def _answer_all(runtime, args, options):
         for number, (text, result) in enumerate(zip(block.texts, ask(block), strict=True), block.number + 1):
             line = show(kind, number, text, result, args.n_best)
             line = line.replace("\r\n", "\n") if is_page else line  # a carriage return would be shown as \r
-            print(line if args.json else answers.escape_breaks(line, answers.PAGE if several else "\t"))
+            print(line if args.json else escape(line, answers.PAGE if several else "\t"))
             refused += result.error is not None
             hints |= {hint for mark, hint in _HINTS.items() if mark in (result.error or "") and not args.server}
         sys.stdout.flush()

@@ -15,6 +15,7 @@ from zoo.core.wording import quantity
 
 from . import answers
 from .answers import Progress
+from .screen import escape
 
 MOST_REPORTED = 20  # texts that are reported, each with its reason
 NOT_WRITTEN = (".csv", ".xlsx", ".xls", ".ods", ".docx", ".pdf", ".zip", ".bz2", ".zst")
@@ -147,7 +148,7 @@ def _form(args, runtime, source):
     def show_answer(number, text, result):
         line = show(kind, number, text, result, args.n_best)
         keep = answers.PAGE if isinstance(source, Page) else "\t"
-        return line if args.json or args.n_best else answers.escape_breaks(line, keep)
+        return line if args.json or args.n_best else escape(line, keep)
 
     return TextForm(args.out, show_answer, "json" if args.json else "plain")
 

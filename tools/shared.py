@@ -1,7 +1,6 @@
 """The options that several commands have, and the types of their arguments: each is declared here once."""
 
 import argparse
-import os
 import re
 
 from serving.lazy import later
@@ -37,14 +36,8 @@ def size(text):
 
 
 def add_offline(parser):
-    """The option of a command that may download a model; `apply_offline` makes it hold."""
+    """The option of a command that may download a model; the command line makes it hold."""
     parser.add_argument("--offline", action="store_true", help="do not use the network: only what is here already")
-
-
-def apply_offline(args):
-    """Make --offline, where it was given, hold for this process and those that it starts."""
-    if args.offline:
-        os.environ["SEQZOO_OFFLINE"] = "1"
 
 
 def find_model(name, what="artefact"):

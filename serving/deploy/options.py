@@ -10,7 +10,10 @@ At most two versions are in memory at a time: a canary takes the place of the pr
 """
 
 from dataclasses import dataclass, field
-from importlib import metadata
+
+from serving.lazy import later
+
+packages = later("zoo.core.later")
 
 TARGETS = {  # what each of them writes; the module of this room that has its name makes it
     "tf-serving": "configuration of TensorFlow Serving, and warm-up requests beside the models",
@@ -41,7 +44,7 @@ class Options:
     max_batch: int = 32
     batch_delay_ms: float = 2.0
     threads: int = 4
-    image: str = field(default_factory=lambda: f"seqzoo-serve:{own_version()}")
+    image: str = field(default_factory=lambda: f"seqzoo-serve:{packages.installed_version('seqzoo') or 'latest'}")
     storage: str = "pvc://models"
     canary_percent: int = 10
 
@@ -71,14 +74,6 @@ class Options:
 
 def _describe_wrong(name, expected, received):
     return f"--{name.replace('_', '-')}: expected {expected}, received {received!r}."
-
-
-def own_version():
-    """The version of this seqzoo."""
-    try:
-        return metadata.version("seqzoo")
-    except metadata.PackageNotFoundError:
-        return "latest"
 
 
 @dataclass(frozen=True)

@@ -92,11 +92,6 @@ def unpack(file):
     return gzip.decompress(packed(file))
 
 
-def licences():
-    """The bytes of the licences of all files."""
-    return resources.files("serving.gallery").joinpath("vendor", LICENCES).read_bytes()
-
-
 def extract(file, modules):
     """The bytes that a file is to have, from the folder `node_modules` that npm has written."""
     content = (Path(modules) / file.package / file.path).read_bytes()

@@ -129,7 +129,8 @@ def _fill(folder, models, log):
     wasm = vendored.packed(next(file for file in vendored.FILES if file.name == vendored.WASM))
     # Not called .gz: a server that knows this ending would have the browser unpack it before it compares the hash.
     engine = f"vendor/{vendored.WASM}.packed"
-    files |= {engine: wasm, f"vendor/{vendored.LICENCES}": vendored.licences()}
+    licences = resources.files("serving.gallery").joinpath("vendor", vendored.LICENCES).read_bytes()
+    files |= {engine: wasm, f"vendor/{vendored.LICENCES}": licences}
     entries = []
     for model in models:
         contents = dict(_read_contents(model))

@@ -83,11 +83,6 @@ def architecture(recipe):
     }
 
 
-def languages(recipe, facts):
-    """The codes of the languages: those that are stated, or else those of the recipe's data, each once."""
-    return list(dict.fromkeys(facts.languages or filter(None, recipe.languages)))
-
-
 def without_places(recipe):
     """The recipe without the folders of the machine that trained it: of files with absolute paths their names stay."""
 

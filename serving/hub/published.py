@@ -21,7 +21,7 @@ from pathlib import Path
 import zoo.hub
 from serving.export.forms import FORMS, forms_in
 from serving.kinds import KINDS
-from serving.runtime.artefact import MANIFEST, Artefact, read_inside
+from serving.runtime.artefact import Artefact, read_inside
 from serving.runtime.errors import DamagedError
 from serving.runtime.manifest_format import DIGEST, checked, digest_of, int8_name
 from zoo.hub import index as hub_index
@@ -90,13 +90,6 @@ def rewrite_manifest(manifest, files, **changes):
     result[DIGEST] = digest_of(result)
     checked(result)
     return (json.dumps(result, indent=2, ensure_ascii=False) + "\n").encode()
-
-
-def entry_files(files, manifest):
-    """(`files`, `bytes`) of an entry: of all files and of the manifest itself."""
-    contents = files | {MANIFEST: manifest}
-    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(contents.items())}
-    return hashes, {name: len(contents[name]) for name in hashes}
 
 
 def open_model(name, hub=None):

@@ -1,6 +1,7 @@
 """Publishing: what an export wrote and checked becomes a version of a model in a hub."""
 
 import datetime
+import hashlib
 import json
 from pathlib import Path
 
@@ -66,11 +67,13 @@ def publish(artefact, run, hub, facts, *, light=True, test=None, version=None, l
     draft = json.loads(published.rewrite_manifest(manifest, files, **changes))  # all but the card itself
     files[published.CARD] = card(entry, draft, (inputs, references, measurement.outputs), recipe).encode()
     content = published.rewrite_manifest(manifest, files, **changes)
-    entry["files"], entry["bytes"] = published.entry_files(files, content)
+    contents = files | {MANIFEST: content}
+    entry["files"] = {each: hashlib.sha256(contents[each]).hexdigest() for each in sorted(contents)}
+    entry["bytes"] = {each: len(contents[each]) for each in entry["files"]}
     entry["requires"] = facts_of.find_requirements(json.loads(content))
     _log_sizes(entry["bytes"], hub, log)
     with shelf.staging(hub, name, version) as folder:
-        for each, data in (files | {MANIFEST: content}).items():
+        for each, data in contents.items():
             write_bytes(folder / each, data)
         for each in {path.parent for path in folder.rglob("*")}:
             sync_folder(each)
@@ -128,7 +131,7 @@ def _make_entry(source, recipe, facts, measurement):
         **facts_of.architecture(recipe),
         "task": recipe.task,
         "kind": manifest["kind"],
-        "languages": facts_of.languages(recipe, facts),
+        "languages": list(dict.fromkeys(facts.languages or filter(None, recipe.languages))),
         "description": recipe.description or f"{recipe.title}.",
         "licence": facts.licence,
         "data": facts.data,

@@ -165,7 +165,6 @@ def _private_key(path, password):
 def _make_signature(folder, key, password):
     """The bytes of the signature of a folder."""
     library = _import_library("signing")
-    _check_key(key)
     hashing = _import_library("hashing").Config().set_ignored_paths(paths=[SIGNATURE], ignore_git_paths=False)
     try:  # the password as bytes: model-signing 1.1.1 declares a string, and hands it to a function that refuses one
         config = library.Config().use_elliptic_key_signer(
