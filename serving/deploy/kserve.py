@@ -32,7 +32,8 @@ def render(plan):
     Raises:
         ValueError: two models have the same name in a cluster, or a name has no letter that a cluster allows.
     """
-    files = image()
+    wheel, content = build_wheel()  # beside the recipe of the image, which is built from it
+    files = {"Dockerfile": heading() + dockerfile(wheel), wheel: content}
     manifests = {(model.name, version): manifest for model, version, manifest in plan.check_versions()}
     for name, (_, labels) in plan.models.items():
         file = f"{cluster_name(name)}.yaml"
@@ -76,7 +77,7 @@ def inference_service(name, labels, manifest, options):
     """The resource, a dict. The newest of the versions that are asked is that of the spec; KServe keeps the other."""
     version = labels.canary or labels.stable
     share = {"canaryTrafficPercent": options.canary_percent} if labels.canary else {}
-    memory = megabytes([manifest])
+    memory = megabytes(manifest)
     return {
         "apiVersion": "serving.kserve.io/v1beta1",
         "kind": "InferenceService",
@@ -134,17 +135,10 @@ def command(places, options):
     return ["serve", *places, *ports, *batches]
 
 
-def megabytes(manifests):
+def megabytes(manifest):
     """A bound on memory to start with, in MiB, a multiple of 256; measure your own traffic and correct it."""
-    sizes = [each for manifest in manifests for each in manifest["sizes"].items()]
-    graphs = sum(size for name, size in sizes if name.endswith((".onnx", ".onnx_data")))
+    graphs = sum(size for name, size in manifest["sizes"].items() if name.endswith((".onnx", ".onnx_data")))
     return 256 * math.ceil((BASE + PER_BYTE * graphs) / MEGA / 256)
-
-
-def image():
-    """`{file: content}` of what an image is built from: its recipe, and the wheel of this seqzoo beside it."""
-    name, content = build_wheel()
-    return {"Dockerfile": heading() + dockerfile(name), name: content}
 
 
 def dockerfile(wheel):

@@ -46,20 +46,16 @@ def render(plan):
                 f"`seqzoo export {folder} --out DIR` makes it."
             )
     return {
-        MODELS: files.heading() + models_config(plan, plan.options.models),
+        MODELS: files.heading() + models_config(plan),
         BATCHING: files.heading() + batching(plan.options),
         MONITORING: files.heading() + prototext({"prometheus_config": {"enable": True, "path": METRICS}}),
         START: "#!/bin/sh\n" + files.heading() + start(),
     }
 
 
-def models_config(plan, place=""):
-    """The text of a `ModelServerConfig`.
-
-    Args:
-        plan: the `Plan`.
-        place: the folder in which the server sees the models; "" is where they are.
-    """
+def models_config(plan):
+    """The text of a `ModelServerConfig` of a `Plan`."""
+    place = plan.options.models
     configs = [
         {
             "name": name,

@@ -31,15 +31,8 @@ class Body:
     def __init__(self, limits, headers, receive):
         self.limits, self.headers, self.receive = limits, headers, receive
         self.ended, self.until = False, asyncio.get_running_loop().time() + limits.reading
-
-    @property
-    def encoding(self):
-        return self.headers.get(b"content-encoding", b"").strip().lower()
-
-    @property
-    def is_packed(self):
-        """Whether the body is packed with gzip."""
-        return self.encoding in (b"gzip", b"x-gzip")
+        self.encoding = headers.get(b"content-encoding", b"").strip().lower()
+        self.is_packed = self.encoding in (b"gzip", b"x-gzip")
 
     def unpack(self, content):
         """The bytes that were packed. Never more than one beyond the bound is made of them.

@@ -30,14 +30,7 @@ class Fault(Exception):
     def __init__(self, kind, sentence, wait=1):
         super().__init__(sentence)
         self.kind, self.sentence, self.wait = kind, sentence, wait
-
-    @property
-    def http(self):
-        return STATUS[self.kind][0]
-
-    @property
-    def grpc(self):
-        return STATUS[self.kind][1]
+        self.http, self.grpc = STATUS[kind]
 
 
 def invalid(sentence):

@@ -46,14 +46,11 @@ def make_server(service, version):
     )
     calls, health = Calls(service, version), Health(service, ("", SERVICE))
     methods = {
-        name: _make_handler(call, kind)
-        for name, call, kind in (
-            ("ServerLive", calls.live, pb.ServerLiveRequest),
-            ("ServerReady", calls.ready, pb.ServerReadyRequest),
-            ("ModelReady", calls.model_ready, pb.ModelReadyRequest),
-            ("ServerMetadata", calls.server, pb.ServerMetadataRequest),
-            ("ModelMetadata", calls.model, pb.ModelMetadataRequest),
-        )
+        "ServerLive": _make_handler(calls.live, pb.ServerLiveRequest),
+        "ServerReady": _make_handler(calls.ready, pb.ServerReadyRequest),
+        "ModelReady": _make_handler(calls.model_ready, pb.ModelReadyRequest),
+        "ServerMetadata": _make_handler(calls.server, pb.ServerMetadataRequest),
+        "ModelMetadata": _make_handler(calls.model, pb.ModelMetadataRequest),
     }
     infer = functools.partial(_answer, calls.read_and_infer, None)
     methods["ModelInfer"] = grpc.stream_unary_rpc_method_handler(infer)
