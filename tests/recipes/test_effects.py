@@ -24,8 +24,19 @@ WITHOUT_EFFECT = [
     (
         "tagger",
         {"embedding": "sentences"},
-        "one of tokens, spelled; received 'sentences'. The reason: sentences gives one vector",
+        "embedding must be one of tokens, spelled; received 'sentences'. The reason: sentences gives one vector",
     ),
+    ("language_model", {"embedding": "sentences"}, "embedding must be one of tokens; received 'sentences'"),
+    (
+        "stories",
+        {"embedding": {"layer": "spelled", "shortest": 2}},
+        "embedding = 'spelled' has no setting 'shortest'. .*It takes buckets, alone",
+    ),
+    ("seq2seq", {"text": {"max_input_length": 9}}, "text has no setting 'max_input_length'"),
+    ("transformer", {"text": {"max_input_length": 9}}, "text has no setting 'max_input_length'"),
+    ("language_model", {"text": {"max_input_length": 9}}, "text has no setting 'max_input_length'"),
+    ("classifier", {"training": {"monitor": "wer"}}, "monitor='wer' has no effect: .*does not search. Leave it out"),
+    ("classifier", {"training": {"monitor": "entity_f1"}}, "monitor='entity_f1' has no effect: .*does not tag. Leave"),
     (
         "tagger",
         {"search": {"beam": 8}},
@@ -162,6 +173,11 @@ TOGETHER = [
     ("tagger", {"model": {"num_layers": 0}}, "model.num_layers must be a whole number of at least 1"),
     ("seq2seq", {"data": {"shortest": 9}}, "shortest must be at most longest; received 9 and 5"),
     ("seq2seq", {"training": {"schedule": "linear", "warmup": 4}}, "needs more steps .*received steps=4 and warmup=4"),
+    (
+        "seq2seq",
+        {"training": {"parts": 3}},
+        "batch_size must be a multiple of parts; received batch_size=8 and parts=3",
+    ),
 ]
 
 

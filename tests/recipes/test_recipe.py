@@ -91,6 +91,7 @@ def test_what_an_override_says(assignment, expected):
         ),
         ("name=a b", "letters, digits and . _ . - alone; received 'a b'"),
         ("name=..", "the name of a file and a folder: .*; received '..'"),
+        ("name=../up", "name is the name of a file and a folder: .*; received '../up'"),
     ],
 )
 def test_wrong_overrides_are_refused(assignment, message):
@@ -108,7 +109,6 @@ def test_wrong_overrides_are_refused(assignment, message):
             {"positions": "learned"},
             r"\[positions\] has no place in this recipe: its model has data, text, model, atten",
         ),
-        ({"model": {"cell": "grus"}}, "model.cell must be one of .*; received 'grus'. Did you mean 'gru'"),
         ({"label_smoothin": 0.1}, "unknown setting 'label_smoothin'.* A recipe has name, task"),
         ({"label_smoothing": 0.1}, "unknown setting 'label_smoothing'. Did you mean loss.label_smoothing"),
         ({"losses": {}}, "unknown setting 'losses'. Did you mean 'loss'"),
@@ -122,7 +122,6 @@ def test_wrong_overrides_are_refused(assignment, message):
             {"text": {"character_coverage": 0.0}},
             "character_coverage must be a number above 0 and at most 1; received 0",
         ),
-        ({"attention": "aditive"}, "attention must be one of additive, dot, none; received 'aditive'. Did you mean"),
         ({"attention": 3}, "attention must be the name of its layer or a table with its settings; received 3"),
         ({"training": 3}, "training must be a table; received 3"),
         ({"training": "fast"}, "training must be a table; received 'fast'"),
@@ -135,7 +134,6 @@ def test_wrong_overrides_are_refused(assignment, message):
             "data: a parallel corpus needs source_language and target_language, received '' and 'en'",
         ),
         ({"description": 3}, "description must be a text in quotation marks; received 3"),
-        ({"name": "../up"}, "name is the name of a file and a folder: .*; received '../up'"),
         ({"imports": "mine"}, "imports must be a list of modules, such as .*; received 'mine'"),
     ],
 )

@@ -181,19 +181,3 @@ def test_a_run_knows_what_ends_a_sentence(tmp_path):
     logits = np.asarray(model({"token_ids": np.array([[*ids, EOS]]), "lengths": np.array([len(ids) + 1])}))
     assert outputs[0] == labels[logits.argmax()]
     assert scores["accuracy"] == pytest.approx(100 * np.mean([a == b for a, b in zip(outputs, answers, strict=True)]))
-
-
-def test_only_a_classifier_reads_sentences():
-    with pytest.raises(
-        ValueError,
-        match="embedding must be one of tokens, spelled; received 'sentences'. The reason: sentences gives one vector",
-    ):
-        recipe("tagger", embedding={"layer": "sentences", "shortest": 3})
-    with pytest.raises(ValueError, match="embedding must be one of tokens; received 'sentences'"):
-        recipe("language_model", embedding="sentences")
-
-
-def test_an_embedding_reads_sentences_or_spelling():
-    """They are two layers of one slot, so neither has the settings of the other."""
-    with pytest.raises(ValueError, match="embedding = 'spelled' has no setting 'shortest'. .*It takes buckets, alone"):
-        recipe("stories", embedding={"layer": "spelled", "shortest": 2})

@@ -154,11 +154,3 @@ def test_training_and_evaluation_say_how_many_were_cut(model, tmp_path):
         assert [len(output.split(" ")) for output in outputs] == [len(text.split(" ")) for text in texts]
         assert any("_" in output.split(" ") for output in outputs)
     assert json.loads((tmp_path / "run" / "training.json").read_text())["cut"] == summary["cut"]
-
-
-def test_only_models_that_label_have_a_longest_input():
-    """What writes reads a text whole; and 0 reads all."""
-    assert recipe("tagger", text={"max_input_length": 0}).text.max_input_length == 0
-    for model in ("seq2seq", "transformer", "language_model"):
-        with pytest.raises(ValueError, match="text has no setting 'max_input_length'"):
-            recipe(model, text={"max_input_length": 9})
