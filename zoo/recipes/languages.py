@@ -5,25 +5,12 @@ import unicodedata
 from collections import Counter
 from pathlib import Path
 
-from zoo.data.formats.names import LANGUAGES, normal
+from zoo.data.formats.names import CODES, LANGUAGES, normal
 from zoo.scores.texts import has_tokenizer
 
 UNKNOWN = "und"  # ISO 639's code of a language that is not determined
 LOOKED_AT = 1_000  # texts whose letters are counted
 SCRIPTS = {"HIRAGANA": "ja", "KATAKANA": "ja", "HANGUL": "ko", "CJK": "zh"}  # that BLEU needs to know; ja before zh
-CODES = dict(  # of names, and of codes of three letters
-    zip(
-        "cmn deu eng fra ger ita jpn kor por rus spa zho "
-        "arabic bengali chinese czech danish dutch english finnish french german greek hebrew hindi hungarian "
-        "indonesian italian japanese korean mandarin norwegian persian polish portuguese romanian russian spanish "
-        "swedish thai turkish ukrainian urdu vietnamese deutsch englisch französisch spanisch italienisch français "
-        "anglais allemand espagnol español inglés alemán francés".split(),
-        "zh de en fr de it ja ko pt ru es zh "
-        "ar bn zh cs da nl en fi fr de el he hi hu id it ja ko zh no fa pl pt ro ru es sv th tr uk ur vi "
-        "de en fr es it fr en de es es en de fr".split(),
-        strict=True,
-    )
-)
 THREE = CODES | dict(  # of languages whose words or sentences have rules of their own, and of Chinese ones
     zip(
         "ces cze dan dut est fin fre hrv hun ice isl lav nld nno nob nor pol slk slo slv srp swe tur yue".split(),

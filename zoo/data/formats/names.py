@@ -48,14 +48,23 @@ _NO_TEXT = set(  # words of names whose columns hold no text and no label
     "id idx index qid guid uuid length len count num number date time url path lang user author file filename split "
     "fold confidence prob".split()
 )
-LANGUAGES = set(
+CODES = dict(  # of languages, by names and by codes of three letters
+    zip(
+        "cmn deu eng fra ger ita jpn kor por rus spa zho "
+        "arabic bengali chinese czech danish dutch english finnish french german greek hebrew hindi hungarian "
+        "indonesian italian japanese korean mandarin norwegian persian polish portuguese romanian russian spanish "
+        "swedish thai turkish ukrainian urdu vietnamese deutsch englisch französisch spanisch italienisch français "
+        "anglais allemand espagnol español inglés alemán francés".split(),
+        "zh de en fr de it ja ko pt ru es zh "
+        "ar bn zh cs da nl en fi fr de el he hi hu id it ja ko zh no fa pl pt ro ru es sv th tr uk ur vi "
+        "de en fr es it fr en de es es en de fr".split(),
+        strict=True,
+    )
+)
+LANGUAGES = CODES.keys() | set(
     "af am ar az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy is it ja ka kk km kn "
     "ko ky la lo lt lv mg mk ml mn mr ms mt my nb ne nl nn no pa pl ps pt ro ru si sk sl so sq sr sv sw ta te tg th tl "
-    "tr tt uk ur uz vi xh yo zh zu cmn deu eng fra ger ita jpn kor por rus spa zho "
-    "arabic bengali chinese czech danish dutch english finnish french german greek hebrew hindi hungarian indonesian "
-    "italian japanese korean mandarin norwegian persian polish portuguese romanian russian spanish swedish thai "
-    "turkish ukrainian urdu vietnamese deutsch englisch französisch spanisch italienisch français anglais allemand "
-    "espagnol español inglés alemán francés".split()
+    "tr tt uk ur uz vi xh yo zh zu".split()
 )
 _BESIDE_LANGUAGES = set("sentence sentences text texts translation source target phrase word words".split())
 _TWINS = (("1", "2"), ("a", "b"), ("0", "1"))
