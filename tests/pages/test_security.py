@@ -14,4 +14,5 @@ def test_every_promise_has_tests_that_exist():
         named = re.findall(r"\[(test_\w+)\]\((tests/[\w/]+\.py)\)", row)
         assert named, row
         for name, path in named:
-            assert f"\ndef {name}(" in (ROOT / path).read_text(encoding="utf-8"), (name, path)
+            text = (ROOT / path).read_text(encoding="utf-8")
+            assert re.search(rf"^(async )?def {name}\(", text, re.MULTILINE), (name, path)
