@@ -68,7 +68,7 @@ def house(tmp_path_factory):
         ("zoo/models/encoder.py", "from zoo import text"),
         ("zoo/decoding/sampling.py", "import zoo.models"),
         ("zoo/training/plan.py", "import tensorflow"),
-        ("zoo/check/sizes.py", "import onnx"),
+        ("zoo/check/uses.py", "import onnx"),
         ("zoo/models/encoder.py", "def f():\n    import serving.runtime"),
         ("serving/runtime/loaded.py", "from serving.export.settings import Settings"),
         ("serving/export/sizes.py", "def f():\n    from serving.hub import publish"),

@@ -7,7 +7,7 @@ import pytest
 
 import zoo
 from tests.all_cases import CASES, MODELS, VARIATIONS
-from zoo.check import elsewhere, in_training, laws, of_keras, sizes
+from zoo.check import elsewhere, in_training, laws, of_keras
 from zoo.core.arrival import ROOMS
 
 LAWS = {**laws.LAWS, "implicit_masks": of_keras.check_implicit_masks, "quantized": of_keras.check_quantized}
@@ -22,7 +22,7 @@ def check_causal(built):
 
 LAWS["causal"] = check_causal
 OF_LAYERS = {
-    "static": sizes.check_static,
+    "static": laws.check_static,
     "training": in_training.check_training,
     "differences": in_training.check_differences,
 }

@@ -12,30 +12,13 @@ from zoo.attention import (
     RelativeAttention,
     RingLSHAttention,
 )
-from zoo.check.laws import Case, length_mask, sequences
-
-
-def crossing(rows, time, noise):
-    """A query over its own times and a value over others, each with its mask."""
-    return {
-        "query": sequences(rows, time + 2, 3, noise, stream=0),
-        "value": sequences(rows, time, 7, noise, stream=1),
-        "query_mask": length_mask(rows, time + 2),
-        "value_mask": length_mask(rows, time),
-    }
-
-
-def alone(rows, time, noise):
-    return {"query": sequences(rows, time, 3, noise), "query_mask": length_mask(rows, time)}
-
-
-def causally(layer, arguments):
-    return layer(**arguments, causal=True)
+from zoo.check.laws import Case, sequences
+from zoo.check.slots import alone, causally, over_a_memory
 
 
 def remembering(rows, time, noise):
     """A query and a value of the same units."""
-    return {**crossing(rows, time, noise), "value": sequences(rows, time, 3, noise, stream=1)}
+    return {**over_a_memory(rows, time, noise), "value": sequences(rows, time, 3, noise, stream=1)}
 
 
 def remembered(layer, arguments):
@@ -53,12 +36,12 @@ CASES = [
     case
     for name, make in ATTENTIONS.items()
     for case in (
-        Case(f"{name}-cross", lambda make=make: make(5), crossing, core=True),
+        Case(f"{name}-cross", lambda make=make: make(5), over_a_memory, core=True),
         Case(f"{name}-causal-self", lambda make=make: make(5), alone, causally, core=True),
     )
 ]
 MULTI_HEAD = [
-    multi_head("cross", crossing, lambda layer, arguments: layer(**arguments), core=True),
+    multi_head("cross", over_a_memory, lambda layer, arguments: layer(**arguments), core=True),
     multi_head("self", alone, lambda layer, arguments: layer(**arguments)),
     multi_head("causal-self", alone),
     multi_head("without-bias", alone, use_bias=False),

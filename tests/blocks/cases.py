@@ -3,6 +3,7 @@
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import Macaron, PostNorm, PreNorm
 from zoo.check.laws import Case, length_mask, sequences
+from zoo.check.slots import causally
 from zoo.feedforward import FeedForward
 
 BLOCKS = {"post_norm": PostNorm, "pre_norm": PreNorm, "macaron": Macaron}
@@ -30,10 +31,6 @@ def writing(rows, time, noise):
         "memory": sequences(rows, time, 6, noise, stream=1),
         "memory_mask": length_mask(rows, time),
     }
-
-
-def causally(layer, arguments):
-    return layer(**arguments, causal=True)
 
 
 def both(name, core=False):

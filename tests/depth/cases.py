@@ -1,9 +1,10 @@
 """The stacks as cases of the contract battery; the models' cases hold the other wirings."""
 
-from tests.blocks.cases import causally, make_block, reading, writing
+from tests.blocks.cases import make_block, reading, writing
 from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.blocks import Macaron, PreNorm
 from zoo.check.laws import Case
+from zoo.check.slots import causally, summarised
 from zoo.depth import (
     GeometricExit,
     Halting,
@@ -50,10 +51,6 @@ def universal(cross=False, **settings):
 
 def universal_decoder():
     return UniversalStack(make_block("pre_norm", cross=True), 3, Halting("interpolated", ponder=0.1))
-
-
-def summarised(layer, arguments):
-    return layer(**arguments, summary=True)
 
 
 def depth_adaptive(rule, block="pre_norm"):

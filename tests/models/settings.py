@@ -1,9 +1,10 @@
 """Models whose layers have other settings than their defaults, as cases of the contract battery."""
 
+from tests.blocks.cases import reading
 from tests.models.cases import SOURCES, TARGETS, batch, called, causal_text, stack, text
 from zoo.attention import SSRU, MultiHeadAttention, RelativeAttention
 from zoo.blocks import PostNorm, PreNorm
-from zoo.check.laws import Case, length_mask, sequences
+from zoo.check.laws import Case
 from zoo.depth import ReversibleStack, Stack, make_stack, make_universal_stack
 from zoo.embeddings import LearnedPositions, NoPositions, NormalizedPositions, TokenEmbedding
 from zoo.feedforward import FeedForward, GatedFeedForward
@@ -61,14 +62,6 @@ def placed_classifier():
     return Classifier(TARGETS, 3, encoder, LearnedPositions(11), pooling=Pooling("mean", "relu"))
 
 
-def pooled(layer, arguments):
-    return layer(**arguments)
-
-
-def states(rows, time, noise):
-    return {"x": sequences(rows, time, 6, noise), "mask": length_mask(rows, time)}
-
-
 CASES = [
     Case("transformer-with-an-output", with_an_output, batch, called),
     Case("transformer-t5", t5, batch, called),
@@ -76,8 +69,8 @@ CASES = [
     Case("language-model-both-streams", lambda: LanguageModel(TARGETS, both_streams()), causal_text, called),
     Case("classifier-both-streams", lambda: Classifier(TARGETS, 3, both_streams()), text, called),
     Case("language-model-output-bias", biased_language_model, causal_text, called),
-    Case("pooling-mean", lambda: Pooling("mean", "relu"), states, pooled),
-    Case("pooling-first", lambda: Pooling("first"), states, pooled),
+    Case("pooling-mean", lambda: Pooling("mean", "relu"), reading),
+    Case("pooling-first", lambda: Pooling("first"), reading),
     Case("universal-classifier", placed_classifier, text, called),
     Case("classifier-narrow-embedding", narrow_classifier, text, called),
 ]

@@ -185,6 +185,24 @@ def check_symbolic(built):
         assert all(size in (None, true) for size, true in sizes), f"without values {one.shape}, with {other.shape}"
 
 
+def check_static(built):
+    """Where the batch, the time or both are numbers, what Keras says without values is what comes out."""
+    for rows, time in ((((1, 5), (2, 4), (3, 2)), 5), (((1, 3), (2, 1)), 3)):
+        arguments = built.case.arguments(rows, time, 0)
+        true = [tuple(leaf.shape) for leaf in tree.flatten(built.run(rows, time))]
+        for batch in (None, len(rows)):
+            specs = {
+                name: keras.KerasTensor((batch, *leaf.shape[1:]), leaf.dtype.name)
+                for name, leaf in named(arguments).items()
+            }
+            symbolic = built.case.apply(built.layer, tree.pack_sequence_as(arguments, list(specs.values())))
+            for one, shape in zip(tree.flatten(symbolic), true, strict=True):
+                fits = len(one.shape) == len(shape) and all(
+                    size in (None, real) for size, real in zip(one.shape, shape, strict=True)
+                )
+                assert fits, f"for inputs of {time} positions without values {one.shape}, with values {shape}"
+
+
 def check_graph(built):
     """Eager = one dynamic graph, traced once for all sizes, 1 and odd primes among them."""
     function = tf.function(

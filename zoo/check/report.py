@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 import keras
 
-from zoo.check import laws, sizes, uses
+from zoo.check import laws, uses
 from zoo.check.in_training import check_differences, check_training
 from zoo.check.of_keras import check_implicit_masks, check_quantized
 from zoo.check.onnx import check_onnx
@@ -35,7 +35,7 @@ BATTERY = {
     **laws.LAWS,
     "implicit_masks": check_implicit_masks,
     "quantized": check_quantized,
-    "static": sizes.check_static,
+    "static": laws.check_static,
     "training": check_training,
     "differences": check_differences,
 }

@@ -69,11 +69,11 @@ def causally(layer, arguments):
     return layer(**arguments, causal=True)
 
 
-def _alone(rows, time, noise):
+def alone(rows, time, noise):
     return {"query": sequences(rows, time, 3, noise), "query_mask": length_mask(rows, time)}
 
 
-def _over_a_memory(rows, time, noise):
+def over_a_memory(rows, time, noise):
     return {
         "query": sequences(rows, time + 2, 3, noise, stream=0),
         "value": sequences(rows, time, 7, noise, stream=1),
@@ -104,16 +104,16 @@ def _directions(traits, arguments):
 
 
 def _attention(traits):
-    over = [_case("over a memory", _over_a_memory)] if traits.crosses else []
-    return _directions(traits, _alone) + over
+    over = [_case("over a memory", over_a_memory)] if traits.crosses else []
+    return _directions(traits, alone) + over
 
 
-def _summary(layer, arguments):
+def summarised(layer, arguments):
     return layer(**arguments, summary=True)
 
 
 def _depth(traits):
-    return _directions(traits, _masked) + ([_case("summary", _masked, _summary)] if traits.summarises else [])
+    return _directions(traits, _masked) + ([_case("summary", _masked, summarised)] if traits.summarises else [])
 
 
 def _ids_by_place(layer, arguments):

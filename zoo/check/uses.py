@@ -8,7 +8,7 @@ from keras import tree
 
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PreNorm
-from zoo.check import elsewhere, laws, sizes
+from zoo.check import elsewhere, laws
 from zoo.check.of_keras import hidden_names, hiding_attributes
 from zoo.check.slots import HEADS, UNITS, VOCABULARY, causally
 from zoo.check.steps import check_steps
@@ -19,6 +19,8 @@ from zoo.models import LanguageModel, Transformer
 from zoo.settings.occupants import arguments, find_method_problems
 
 tf = later("tensorflow")
+
+LONG = 67  # longer than the windows, chunks and tables at which a layer may begin to do something else
 
 
 class NotApplicable(Exception):
@@ -80,14 +82,28 @@ def _other_values(name, default):
 
 
 def check_long(subject, built):
-    """Texts longer than any window: padding, and where the traits say so what is later."""
+    """In texts longer than any window padding changes no valid position, and if causal no later one an earlier one."""
+    traits = vars(subject.traits())
+    time = min(LONG, traits.get("longest") or LONG)
+    rows = tuple((seed, max(1, time * share // 8)) for seed, share in ((71, 8), (72, 5), (73, 2)))
     for each in built:
-        causal = None
-        if each.case.name == "causal":
-            name = "query" if subject.slot == "attention" else "x"
-            layer = each.layer
-            causal = name, lambda x, layer=layer, name=name: np.asarray(causally(layer, {name: x}))
-        sizes.check_long(each, subject.traits(), causal)
+        first, other = each.run(rows, time), each.run(rows, time, noise=6)
+        for index, (_, length) in enumerate(rows):
+            for one, two in zip(laws.valid(other, index, length), laws.valid(first, index, length), strict=True):
+                told = f"in a text of {time} positions padding changes a valid position"
+                assert not np.any(laws.changed(one, two, -1)), told
+        if each.case.name == "causal" and not traits.get("approximate"):  # what hashing finds depends on all positions
+            _check_long_causal(subject, each, rows, time)
+
+
+def _check_long_causal(subject, built, rows, time):
+    name = "query" if subject.slot == "attention" else "x"
+    x, run = built.case.arguments(rows, time, 0)[name], lambda x: np.asarray(causally(built.layer, {name: x}))
+    before = run(x)
+    for place in sorted({*range(1, time, 11), 16, 17, 32, 33, 64} & set(range(1, time))):
+        after = run(np.concatenate([x[:, :place], -x[:, place:] + 1.0], axis=1))
+        earlier = laws.changed(after[:, :place], before[:, :place], (0, 2))
+        assert not np.any(earlier), f"position {int(np.argmax(earlier))} of {time} sees position {place} or a later one"
 
 
 def check_protocol(subject):
