@@ -75,15 +75,13 @@ class AlignmentAttention(ImplicitMasks, keras.layers.Layer, ABC):
         return self.attend(query, self.precompute(value), value_mask, causal)[1]
 
     def call(self, query, value=None, *, query_mask=None, value_mask=None, causal=False, cache=None, training=None):
-        with_cache = cache is not None
-        if not with_cache:
-            if value is None:
-                value, value_mask = query, query_mask if value_mask is None else value_mask
-            cache = self.precompute(value)
-        output, _ = self.attend(query, cache, value_mask, causal)
+        if cache is None and value is None:
+            value, value_mask = query, query_mask if value_mask is None else value_mask
+        held = self.precompute(value) if cache is None else cache
+        output, _ = self.attend(query, held, value_mask, causal)
         if query_mask is not None:
             output = ops.where(query_mask[:, :, None], output, 0.0)
-        return (output, cache) if with_cache else output
+        return output if cache is None else (output, cache)
 
     def compute_output_shape(self, query_shape, value_shape=None):
         return (*query_shape[:2], (value_shape or query_shape)[-1])

@@ -167,9 +167,7 @@ class LocalAttention(MultiHeadAttention):
             seen = ops.ones((1, 1, ops.shape(cache["keys"])[2] + 1), dtype="bool")  # one beam, whose history is all
         chunk = (ops.cumsum(ops.cast(seen, "int32"), axis=-1) - 1) // self.chunk_length
         near = ops.logical_and(seen, chunk >= chunk[..., -1:] - self.looks[0])
-        projected = self.query_projection(x), self.key_projection(x), self.value_projection(x)
-        mixed, cache = self.extend(*projected, cache, near, write_index)
-        return self.output_projection(mixed), cache
+        return super().step(x, cache, near, write_index)
 
     def attention_weights(self, query, value=None, *, value_mask=None, causal=False):
         """`(batch, heads, time, time)` for plots and tests, of chunks in a row."""

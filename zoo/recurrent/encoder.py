@@ -65,27 +65,16 @@ class RecurrentEncoder(ImplicitMasks, layers.Layer):
         super().__init__(**kwargs)
         self.units, self.cell, self.num_layers = units, check_cell(cell), check_layers(num_layers)
         self.bidirectional, self.dropout, self.seed = bidirectional, dropout, seed
-        templates = [self._make_layer() for _ in range(num_layers)]
-        self.layers = [self._directions(template) for template in templates]
+        policy = self.dtype_policy
+        settings = {"return_sequences": True, "return_state": True, "zero_output_for_mask": True, "dtype": policy}
+        templates = [make_layer(cell, units, **settings) for _ in range(num_layers)]
+        self.layers = [layers.Bidirectional(each, dtype=policy) if bidirectional else each for each in templates]
         # `Bidirectional` makes its two layers from the configuration of the template, by way of its `id`. If a template
         # were gone, the next one might have the same id, and while a file is read Keras takes the two for one.
         self._templates = Untracked(templates)
         self.dropout_layers = [
-            Dropout(dropout, seed=shifted(seed, index), dtype=self.dtype_policy) for index in range(num_layers - 1)
+            Dropout(dropout, seed=shifted(seed, index), dtype=policy) for index in range(num_layers - 1)
         ]
-
-    def _make_layer(self):
-        return make_layer(
-            self.cell,
-            self.units,
-            return_sequences=True,
-            return_state=True,
-            zero_output_for_mask=True,
-            dtype=self.dtype_policy,
-        )
-
-    def _directions(self, layer):
-        return layers.Bidirectional(layer, dtype=self.dtype_policy) if self.bidirectional else layer
 
     @property
     def output_units(self):
