@@ -6,14 +6,7 @@ from typing import Any
 
 from keras import ops
 
-from zoo.attention.chunks import (
-    chunked,
-    chunks_of_texts,
-    in_a_ring,
-    in_a_row,
-    neighbours,
-    places_of_neighbours,
-)
+from zoo.attention.chunks import chunked, chunks_of_texts, in_a_ring, in_a_row, neighbours, places_of_neighbours
 from zoo.attention.lsh import HashedAttention
 from zoo.attention.multi_head import MultiHeadAttention
 from zoo.core.masks import combined_mask, masked_softmax
