@@ -25,16 +25,19 @@ from serving.kinds import KINDS
 from serving.runtime import Runtime
 from serving.runtime.artefact import locate
 from serving.runtime.doubt import BOUNDED, IN_CIRCLES
+from zoo.core.later import later
 from zoo.core.storage import json_text, write_json, write_text
 from zoo.data import read_lines
 from zoo.recipes import check_data, check_run, make
 from zoo.recipes.checkpoint import RECIPE
-from zoo.recipes.folder import MANIFEST, claim
+from zoo.recipes.folder import MANIFEST, claim, resolve_initial
 from zoo.recipes.recipe import plain
 from zoo.settings.data import Files
 
 from . import run_corpus
 from .answers import Progress
+
+takeover = later("zoo.runs.takeover")
 
 FOLDER = "teacher"  # of a run
 SOURCES, ANSWERS, SUMMARY, EXPORTED = "sources.txt", "answers.jsonl", "summary.json", "artefact"
@@ -59,7 +62,8 @@ def replace_answers(recipe, teacher, texts, out, data, resume):
         resume: go on with what a teacher has answered in `out`.
 
     Raises:
-        ValueError: the teacher is neither, or one of another task or other languages; or there are answers already.
+        ValueError: the teacher is neither, or one of another task or other languages; `training.init`, `freeze` or
+            `rates` do not fit the student; or there are answers already.
     """
     folder = Path(out) / FOLDER
     if len(recipe.job.sides) != 2:
@@ -68,6 +72,7 @@ def replace_answers(recipe, teacher, texts, out, data, resume):
             f"is of the task {recipe.task}. Leave --teacher out."
         )
     check_data(recipe, ("train", "valid"), data)
+    takeover.prepare_takeover(*resolve_initial(recipe))  # weights that do not fit are refused before the teacher works
     more = [text for path in texts for text in read_lines(path)]
     if not resume:
         claim(recipe, Path(out), resume)

@@ -142,6 +142,7 @@ WRONG = {  # what is asked -> what is told
     "a student that labels": (["trec-star", "--teacher", "echo"], "this recipe is of the task classify"),
     "seeds": (["own.toml", "--teacher", "echo", "--seeds", "2"], "leave --seeds, --sweep and checkpoints out"),
     "no data": (["own.toml", "--teacher", "echo", "--set", "data.valid=none.tsv"], "there is no file none.tsv"),
+    "no such weights": (["own.toml", "--teacher", "echo", "--set", 'training.freeze=["nowhere"]'], "nowhere"),
 }
 
 
