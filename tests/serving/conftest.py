@@ -62,6 +62,12 @@ def settings_of(kind, **kwargs):
     )
 
 
+def exported_once(tmp_path_factory, name, make):
+    """The path of the artefact that `make(folder)` exports there, by whichever worker asks first."""
+    (manifest,) = made_once(tmp_path_factory, name, make).glob("*/*/manifest.json")
+    return manifest.parent
+
+
 @pytest.fixture(scope="session")
 def models(tokenizers):
     return {kind: make_model(kind, tokenizers) for kind in ("generate", "continue", "classify", "tag")}
@@ -76,7 +82,6 @@ def artefacts(models, tokenizers, tmp_path_factory):
         def make(folder):
             export(models[kind], sides(kind, tokenizers), folder, settings_of(kind))
 
-        (manifest,) = made_once(tmp_path_factory, f"artefact-{kind}", make).glob("*/*/manifest.json")
-        return manifest.parent
+        return exported_once(tmp_path_factory, f"artefact-{kind}", make)
 
     return artefact

@@ -8,7 +8,7 @@ import pytest
 from serving.deploy.tf_serving import inputs
 from serving.runtime.artefact import read_manifest
 from tests.serving.c_api.program import COMPILER, ask, compiled, signatures
-from tests.serving.conftest import LABELS, make_seq2seq, randomised, settings_of
+from tests.serving.conftest import LABELS, exported_once, make_seq2seq, randomised, settings_of
 from tests.shared import made_once
 
 pytestmark = [
@@ -61,8 +61,7 @@ def further(tokenizers, tmp_path_factory):
                 settings = settings_of("compare", int8=False, texts=("the cat\ton the mat", "a mat\ta"))
                 export(model, tokenizers[:1], folder, settings)
 
-        (manifest,) = made_once(tmp_path_factory, f"c-{kind}", make).glob("*/*/manifest.json")
-        return manifest.parent
+        return exported_once(tmp_path_factory, f"c-{kind}", make)
 
     return made
 

@@ -9,8 +9,7 @@ from serving.export import export
 from serving.export.kinds import kind_of
 from serving.runtime import Runtime, Sampling
 from serving.runtime.artefact import read_manifest
-from tests.serving.conftest import MAX_LENGTH, TEXTS, make_model, make_seq2seq, settings_of
-from tests.shared import made_once
+from tests.serving.conftest import MAX_LENGTH, TEXTS, exported_once, make_model, make_seq2seq, settings_of
 from zoo.decoding import beam_search
 from zoo.decoding.rules import Rules
 
@@ -28,8 +27,7 @@ def made(request, tokenizers, tmp_path_factory):
         graphs = ("search", "greedy", "sample")
         export(model, tokenizers, folder, settings_of("generate", rules=rules, graphs=graphs, int8=False))
 
-    (manifest,) = made_once(tmp_path_factory, f"coverage-{request.param}", make).glob("*/*/manifest.json")
-    return model, manifest.parent
+    return model, exported_once(tmp_path_factory, f"coverage-{request.param}", make)
 
 
 def searched(model, tokenizers, text, **given):

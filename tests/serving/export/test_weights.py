@@ -20,11 +20,16 @@ from serving.runtime import Runtime, Sampling
 from serving.runtime.artefact import read_manifest
 from serving.runtime.errors import DamagedError, UnsupportedError
 from serving.runtime.manifest_format import FORMAT, digest_of
-from tests.serving.conftest import TEXTS, settings_of
-from tests.shared import made_once
+from tests.serving.conftest import TEXTS, exported_once, settings_of
 
 LEAST = 64  # bytes: the arrays of a small network are small
 FILES = {"float32": "weights.onnx_data", "int8": "weights.int8.onnx_data"}
+
+
+def count_as_large(patch):
+    """Let every network count as large, and most of its arrays."""
+    patch.setattr(sizes, "LARGE", 1)
+    patch.setattr(weights, "LEAST", LEAST)
 
 
 @pytest.fixture(scope="module", params=[pytest.param("generate", marks=pytest.mark.slow)])
@@ -33,12 +38,10 @@ def shared(request, models, tokenizers, tmp_path_factory):
 
     def make(folder):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sizes, "LARGE", 1)
-            patch.setattr(weights, "LEAST", LEAST)
+            count_as_large(patch)
             export(models[request.param], tokenizers, folder, settings_of(request.param, graphs=("search", "greedy")))
 
-    (manifest,) = made_once(tmp_path_factory, "artefact-shared", make).glob("*/*/manifest.json")
-    return manifest.parent
+    return exported_once(tmp_path_factory, "artefact-shared", make)
 
 
 @pytest.fixture
@@ -154,8 +157,7 @@ def test_a_light_artefact_keeps_the_weights_of_its_graphs(precision, shared, tmp
 @pytest.mark.release
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_a_light_artefact_is_verified(precision, shared, tmp_path, monkeypatch):
-    monkeypatch.setattr(sizes, "LARGE", 1)
-    monkeypatch.setattr(weights, "LEAST", LEAST)
+    count_as_large(monkeypatch)
     test_a_light_artefact_keeps_the_weights_of_its_graphs(precision, shared, tmp_path)
     assert verify(tmp_path)["passed"]
 
@@ -169,8 +171,7 @@ def few(models, tokenizers, tmp_path_factory):
             patch.setattr(sizes, "LARGE", 1)
             export(models["generate"], tokenizers, folder, settings_of("generate"))
 
-    (manifest,) = made_once(tmp_path_factory, "artefact-few", make).glob("*/*/manifest.json")
-    return manifest.parent
+    return exported_once(tmp_path_factory, "artefact-few", make)
 
 
 @pytest.mark.slow
@@ -235,8 +236,7 @@ def test_the_keras_file_of_a_large_network_is_packed(shared, artefacts):
 @pytest.mark.release
 @pytest.mark.parametrize("storage", ["float16", "int8"])
 def test_narrow_weights_are_shared_too(storage, shared, tmp_path, monkeypatch):
-    monkeypatch.setattr(sizes, "LARGE", 1)
-    monkeypatch.setattr(weights, "LEAST", LEAST)
+    count_as_large(monkeypatch)
     (path,) = [export_again(shared, tmp_path, storage=storage, int8=False)]
     size = (path / FILES["float32"]).stat().st_size
     assert size < 0.6 * (shared / FILES["float32"]).stat().st_size
