@@ -32,7 +32,6 @@ MAGIC = {  # how files begin that are no plain text -> what they are
 OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 BROKEN = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 MOST_SHARDS = 99_999  # shards, which five digits can number
-COMPRESSED = (".gz", ".xz")
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Shard:
         if self.count == 1:
             return path
         stem, suffix = path.stem, path.suffix
-        if suffix in COMPRESSED:
+        if suffix in OPENERS:
             stem, suffix = Path(stem).stem, Path(stem).suffix + suffix
         return path.with_name(f"{stem}-{self.index:05d}-of-{self.count:05d}{suffix}")
 
