@@ -216,6 +216,8 @@ def test_values_have_a_comma_between_them(text, expected):
         (["training.steps=5,,6"], "one comma between them"),
         (["training.steps=5,0"], "training.steps must be a whole number of at least 1; received 0"),
         (["training.steps=5,5"], "the sweep has steps=5 twice"),
+        (["training.learning_rate=0.001,1e-3"], "the sweep has learning_rate=1e-3 twice"),
+        (["name=a,b"], "the sweep has name=b twice"),
         (["training.monitor=nll,accuracy"], "cannot compare runs of different ones"),
         (["training.seed=1,2,3,4,5,6,7,8,9,10,11", "training.steps=1,2,3,4,5,6,7,8,9,10"], "this one would have 110"),
     ],

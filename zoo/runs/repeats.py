@@ -78,8 +78,8 @@ def sweep(name_or_path, axes, overrides=(), imports=()):
         Trial(_trial_name(each), load(name_or_path, [*overrides, *each], imports))
         for each in itertools.product(*choices)
     ]
-    names = [trial.name for trial in trials]
-    duplicates = sorted({name for name in names if names.count(name) > 1})
+    settings = [structs.replace(trial.recipe, name="") for trial in trials]
+    duplicates = [trial.name for index, trial in enumerate(trials) if settings[index] in settings[:index]]
     if duplicates:
         raise ValueError(f"the sweep has {duplicates[0]} twice. Give each value once.")
     if len({trial.recipe.training.monitor for trial in trials}) > 1:
