@@ -44,7 +44,7 @@ note = { sed -i '/^$(1): /d' tests/release.txt; \
 	echo "$(1): passed at $$(date -u '+%Y-%m-%d %H:%M') UTC, on commit $$(git rev-parse --short HEAD)" >> tests/release.txt; }
 
 ## The quick tests of numbers once more, in another processor's arithmetic: other kernels, other orders of summation.
-NUMBERS := $(addprefix tests/,attention depth training/test_resume.py serving/export/test_parity.py test_contracts.py \
+NUMBERS := $(addprefix tests/,attention depth training/test_loop.py serving/export/test_parity.py test_contracts.py \
 	test_gradients.py pages/test_python.py)
 test-arithmetic: export TF_ENABLE_ONEDNN_OPTS = 0
 test-arithmetic: export XLA_FLAGS = --xla_cpu_max_isa=SSE4_2

@@ -1,4 +1,4 @@
-"""Names of modules and of what they define that stand in text, which no linter reads, exist.
+"""Names of modules, of what they define and of files that stand in text, which no linter reads, exist.
 
 Text are docstrings, comments and pages, with the name in backticks, and imports in programs that stand in a string.
 """
@@ -15,6 +15,7 @@ FOLDERS = "benchmarks", "docs", "examples", "maintenance", "serving", "tests", "
 PAGES = "ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"  # CHANGELOG.md has names that are gone
 INVENTED = {"zoo.A"}  # a sample in tests/test_architecture.py
 IMPORT = re.compile(rf"from ((?:{PACKAGES})(?:\.\w+)*) import (\([^)]*\)|[\w, ]+)")
+FILE = re.compile(r"\b((?:benchmarks|tests)/[\w/]+\.py)\b")
 
 
 @cache
@@ -56,6 +57,16 @@ def test_names_in_text_exist():
             f"{file.relative_to(ROOT)}: {name}" for name in names_used if not is_defined(name) and name not in INVENTED
         ]
     assert not missing
+
+
+def test_files_in_text_exist():
+    makefile = (ROOT / "Makefile").read_text("utf-8").replace("\\\n", " ")
+    numbers = re.search(r"NUMBERS := \$\(addprefix tests/,(.*)\)", makefile)[1].split()
+    named = {("Makefile", f"tests/{path}") for path in numbers}
+    for file in [*(ROOT / "docs").rglob("*.md"), *map(ROOT.joinpath, (*PAGES, "Makefile"))]:
+        named |= {(file.name, path) for path in FILE.findall(file.read_text("utf-8"))}
+    assert len(numbers) > 4 and len(named) > 20
+    assert not sorted(each for each in named if not (ROOT / each[1]).exists())
 
 
 def test_a_name_that_is_gone_is_missed():
