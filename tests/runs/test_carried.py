@@ -117,6 +117,25 @@ def test_what_goes_on_is_the_run_that_is_there_or_the_file(carried, tmp_path):
         claim(one, tmp_path / "run", resume_from(str(carried), tmp_path / "run", False))
 
 
+def test_a_folder_with_a_checkpoint_alone_goes_on_from_it(carried, tmp_path, capsys):
+    """Otherwise the vocabularies would be learnt again, and the weights would go on with other numbers for words."""
+    out = tmp_path / "run"
+    checkpoint_path(out).parent.mkdir(parents=True)
+    carried.rename(checkpoint_path(out))
+    assert resume_from("own", out, False) is False
+    assert resume_from("own", out, True) == checkpoint_path(out)
+    recipe = tmp_path / "own.toml"
+    recipe.write_text(recipes.dumps(recipes.load_for_training(checkpoint_path(out))), encoding="utf-8")
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text(pairs.read_text(encoding="utf-8").replace("x", "z"), encoding="utf-8")
+    assert main(["train", "--resume", str(recipe), "--out", str(out)]) == 2
+    assert "the examples have another SHA-256 than those that it began with: train (" in capsys.readouterr().err
+    asked = ["train", "--resume", str(recipe), "--out", str(out), "--set", "model.units=7"]
+    assert main(asked) == 2
+    assert "was started with other settings: model.units (256 there, 7 here)" in capsys.readouterr().err
+    assert [path.name for path in out.iterdir()] == ["checkpoint"]
+
+
 def test_what_is_kept_small_is_compressed_and_the_rest_is_not(tmp_path):
     draw = np.random.default_rng(1)
     dense, sparse = draw.normal(size=(500, 64)).astype("float32"), np.zeros((5000, 64), "float32")

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from zoo.hub import resolve
-from zoo.recipes.checkpoint import RECIPE, is_checkpoint, read_file
+from zoo.recipes.checkpoint import RECIPE, SUFFIX, is_checkpoint, read_file
 from zoo.recipes.files import read_stored
 from zoo.recipes.recipe import make, plain
 from zoo.settings import table
@@ -174,14 +174,19 @@ def claim(recipe, directory, resume):
 def resume_from(recipe, directory, resume):
     """The `resume` of `claim`: the checkpoint that is passed as the recipe, unless its run is in the directory.
 
+    A directory that has a checkpoint alone, as somebody may have copied it there, goes on from that checkpoint.
+
     Args:
         recipe: as of `zoo.recipes.load`.
         directory: where the run is to be.
         resume: whether a run in the directory is continued.
     """
-    if not is_checkpoint(recipe) or (resume and (directory / RECIPE).is_file()):
+    if resume and (directory / RECIPE).is_file():
         return resume
-    return Path(recipe)
+    if is_checkpoint(recipe):
+        return Path(recipe)
+    alone = directory / "checkpoint" / f"state{SUFFIX}"
+    return alone if resume and alone.is_file() else resume
 
 
 def check_same_data(run, card):
