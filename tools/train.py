@@ -24,7 +24,7 @@ from .shared import positive
 forecasting = later("zoo.runs.forecast")
 training = later("zoo.training")
 
-ACCELERATORS = ("h100", "a100", "l4", "tpu-v5e")  # of `zoo.runs.forecast`, which needs Keras; a test compares
+ACCELERATORS = ("h200", "h100", "a100", "l4", "tpu-v5e")  # of `zoo.runs.forecast`, which needs Keras; a test compares
 SMALL = 2e-3  # seconds of a step below which other things than its products decide
 
 

@@ -8,9 +8,10 @@ from keras import ops
 from tests import transformer_oracles
 from tests.attention.cases import MULTI_HEAD
 from tests.weights import randomised
-from zoo.attention import MultiHeadAttention
+from zoo.attention import MultiHeadAttention, multi_head
 from zoo.check import laws
 from zoo.check.laws import length_mask, sequences
+from zoo.core import devices
 
 ROWS = ((1, 7), (2, 3), (3, 0))
 QUERY, VALUE, MASK = sequences(((4, 5),) * 3, 5, 11), sequences(ROWS, 7, 13, noise=5), length_mask(ROWS, 7)
@@ -31,6 +32,25 @@ def test_is_the_papers_equation(use_bias):
     attend = transformer_oracles.multi_head(layer)
     for row, (_, length) in enumerate(ROWS):
         np.testing.assert_allclose(received[row], attend(QUERY[row], VALUE[row, :length]), atol=1e-5)
+
+
+def test_an_accelerator_gets_a_mask_that_its_kernel_can_take(monkeypatch):
+    """On an H200 cuDNN refused a row of keys for all queries, so Keras logged an error and used no kernel."""
+    layer, kernel, seen = made(QUERY, VALUE), ops.dot_product_attention, []
+
+    def attend(*heads, mask, flash_attention, **settings):
+        seen.append((tuple(mask.shape), flash_attention))
+        return kernel(*heads, mask=mask, **settings)
+
+    monkeypatch.setattr(ops, "dot_product_attention", attend)
+    expected = ops.convert_to_numpy(layer(QUERY, VALUE, value_mask=MASK))
+    with devices.portable():
+        layer(QUERY, VALUE, value_mask=MASK)
+    monkeypatch.setattr(multi_head, "backend", lambda: "jax")
+    monkeypatch.setattr(multi_head, "on_a_processor", lambda: False)
+    received = ops.convert_to_numpy(layer(QUERY, VALUE, value_mask=MASK))
+    assert seen == [((3, 1, 1, 7), None), ((3, 1, 1, 7), False), ((3, 1, 5, 7), None)]
+    np.testing.assert_allclose(received, expected, atol=1e-6)
 
 
 def test_causal_is_the_papers_equation():

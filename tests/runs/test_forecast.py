@@ -7,7 +7,9 @@ import pytest
 
 from tests.shared import python
 from tools import cli, train
+from zoo.core import devices
 from zoo.recipes.mixes import most_layers
+from zoo.runs import forecast
 from zoo.runs.forecast import ACCELERATORS, FixedLengthTokenizer
 from zoo.tasks import TASKS
 
@@ -80,6 +82,20 @@ def test_tensorflow_is_refused(capsys, monkeypatch):
     monkeypatch.setattr("zoo.core.devices.backend", lambda: "tensorflow")
     assert cli.main(["train", "dates-gru-additive", "--plan", "l4"]) == 2
     assert "the backend is tensorflow. Set KERAS_BACKEND=jax" in capsys.readouterr().err
+
+
+def test_a_machine_with_a_gpu_says_the_same_as_one_without(monkeypatch):
+    """There Keras takes cuDNN's attention, whose calls could not be exported: a plan on an H200 ended with an error."""
+    from zoo import recipes
+
+    def make_steps(*_):
+        raise AssertionError(devices.is_portable())
+
+    monkeypatch.setattr(forecast, "make_steps", make_steps)
+    monkeypatch.setattr(devices, "backend", lambda: "jax")
+    with pytest.raises(AssertionError, match="True"):
+        forecast.forecast(recipes.load("dates-gru-additive"), "h100")
+    assert not devices.is_portable()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from keras import layers, ops
 
 from zoo.attention.cache import append
 from zoo.attention.heads import Heads
-from zoo.core.devices import backend, on_a_processor
+from zoo.core.devices import backend, is_portable, on_a_processor
 from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import ImplicitMasks, combined_mask, masked_softmax, sees_any
 from zoo.core.protocols import Attention
@@ -146,10 +146,14 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
     def mix_all(self, query, key, value, value_mask=None, causal=False, bias=None):
         """The same of projected `(batch, time, units)`, by a fused kernel where there is one."""
         mask = None if value_mask is None else ops.cast(value_mask, "bool")[:, None, None, :]
+        if mask is not None and backend() == "jax" and not on_a_processor():
+            # cuDNN's kernel asks for a row for each query; without it Keras logs an error, and uses no kernel.
+            mask = ops.broadcast_to(mask, (*mask.shape[:2], query.shape[1], mask.shape[3]))
         heads = [
             ops.reshape(part, (*ops.shape(part)[:2], self.num_heads, self.head_dim)) for part in (query, key, value)
         ]
-        mixed = ops.dot_product_attention(*heads, bias=bias, mask=mask, is_causal=causal)
+        kernels = False if is_portable() else None  # None: Keras decides
+        mixed = ops.dot_product_attention(*heads, bias=bias, mask=mask, is_causal=causal, flash_attention=kernels)
         mixed = ops.reshape(mixed, (*ops.shape(query)[:2], self.num_heads * self.head_dim))
         if value_mask is None:
             return mixed

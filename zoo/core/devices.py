@@ -17,6 +17,7 @@ Only process 0 writes to the run directory; all of them read it, so it lies on a
 
 import atexit
 import contextlib
+import contextvars
 import json
 import os
 import sys
@@ -101,6 +102,23 @@ def check_backend():
 def on_a_processor():
     """Whether Keras' backend computes on a processor, for want of an accelerator."""
     return all(name.lower().startswith("cpu") for name in keras.distribution.list_devices())
+
+
+_PORTABLE = contextvars.ContextVar("portable", default=False)
+
+
+@contextlib.contextmanager
+def portable():
+    """What is traced inside uses no kernel of this device alone, such as cuDNN's attention: it lowers anywhere."""
+    token = _PORTABLE.set(True)
+    try:
+        yield
+    finally:
+        _PORTABLE.reset(token)
+
+
+def is_portable():
+    return _PORTABLE.get()
 
 
 def check(devices, batch_size, parts=1):

@@ -49,6 +49,7 @@ def _peaks(float32, halves):
 
 
 ACCELERATORS = {
+    "h200": Accelerator("NVIDIA H200 SXM", "cuda", 141 * 10**9, _peaks(494.7, 989.4), "NVIDIA H200 data sheet, dense"),
     "h100": Accelerator("NVIDIA H100 SXM", "cuda", 80 * GIB, _peaks(494.7, 989.4), "NVIDIA H100 data sheet, dense"),
     "a100": Accelerator("NVIDIA A100 SXM", "cuda", 80 * GIB, _peaks(156, 312), "NVIDIA A100 80 GB data sheet, dense"),
     "l4": Accelerator("NVIDIA L4", "cuda", 24 * GIB, _peaks(60.5, 121), "NVIDIA L4 data sheet, dense: half of sparse"),
@@ -79,7 +80,12 @@ def forecast(recipe, name, data=None, log=len):
         raise ValueError(
             f"A forecast traces the training step on JAX; the backend is {devices.backend()}. Set KERAS_BACKEND=jax."
         )
-    device, settings = ACCELERATORS[name], recipe.training
+    with devices.portable():  # the same answer on whatever device asks
+        return _forecast(recipe, ACCELERATORS[name], data, log)
+
+
+def _forecast(recipe, device, data, log):
+    settings = recipe.training
     steps, batches, assumptions = make_steps(recipe, data, log)
     log(f"lowering the steps for {device.platform}")
     export_steps(steps, batches.longest(), [device.platform])
