@@ -141,7 +141,17 @@ def _keras_step(model, size):
 
     optimizer = keras.optimizers.Adam(RATE, *BETAS, EPSILON)
     steps, batch = make_steps(model, optimizer, SmoothedCrossEntropy(SMOOTHING)), make_batch(size)
-    return lambda: float(steps.train(batch))
+    return _reading(lambda: steps.train(batch))
+
+
+def _reading(begin):
+    """A step that waits for its loss; `begin`, its attribute, does not wait."""
+
+    def step():
+        return float(begin())
+
+    step.begin = begin
+    return step
 
 
 def torch_compiled(threads, size, dropout, dtype="float32"):
@@ -149,11 +159,14 @@ def torch_compiled(threads, size, dropout, dtype="float32"):
 
 
 def torch_eager(threads, size, dropout, dtype="float32", compiled=False):
-    """`torch.nn.Transformer` with fused Adam; `mixed_bfloat16` is autocast."""
+    """`torch.nn.Transformer` with fused Adam, on a GPU if there is one; `mixed_bfloat16` is autocast."""
     import torch
     from torch import nn
 
     torch.set_num_threads(threads)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda":
+        torch.set_float32_matmul_precision("high")  # tf32, as JAX computes float32 there
     weights = draw(size)
 
     units, layers = size["units"], size["layers"]
@@ -178,10 +191,11 @@ def torch_eager(threads, size, dropout, dtype="float32", compiled=False):
                 layer.dropout.p = 0.0
                 layer.linear1.weight.copy_(here["hidden"])
                 layer.linear2.weight.copy_(here["output"])
+    core, embedding = core.to(device), embedding.to(device)
     rates = 10_000.0 ** -(torch.arange(units) // 2 * 2 / units)
     angles = torch.arange(size["time"])[:, None] * rates
-    positions = torch.where(torch.arange(units) % 2 == 0, angles.sin(), angles.cos())
-    causal = torch.triu(torch.ones(size["time"], size["time"], dtype=torch.bool), 1)
+    positions = torch.where(torch.arange(units) % 2 == 0, angles.sin(), angles.cos()).to(device)
+    causal = torch.triu(torch.ones(size["time"], size["time"], dtype=torch.bool), 1).to(device)
 
     def embed(ids):
         return drop(embedding(ids) * units**0.5 + positions)
@@ -199,16 +213,16 @@ def torch_eager(threads, size, dropout, dtype="float32", compiled=False):
     optimizer = torch.optim.Adam(parameters, RATE, BETAS, EPSILON, fused=True)
     compute = torch.compile(compute_loss) if compiled else compute_loss
 
-    batch = {name: torch.from_numpy(value) for name, value in make_batch(size).items()}
-    padding = torch.arange(size["time"]) >= batch["source_lengths"][:, None]
+    batch = {name: torch.from_numpy(value).to(device) for name, value in make_batch(size).items()}
+    padding = torch.arange(size["time"], device=device) >= batch["source_lengths"][:, None]
     labels = batch["labels"].long()
 
-    def step():
-        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "mixed_bfloat16"):
+    def begin():
+        with torch.autocast(device, torch.bfloat16, enabled=dtype == "mixed_bfloat16"):
             loss = compute(batch["source_ids"], padding, batch["target_ids"], labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        return float(loss)
+        return loss.detach()
 
-    return step
+    return _reading(begin)
