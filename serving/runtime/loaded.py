@@ -207,10 +207,11 @@ class Loaded:
         stop = current()
         if stop and stop.is_ended:
             raise StoppedError("the run was ended before it began.")
+        session = opened.session_for(names)
         try:
             with contextlib.nullcontext() if stop else self.graphs.turns:
                 feeds = {name: inputs[name] for name in names}
-                outputs = opened.session.run(opened.outputs, feeds, stop and stop.options)
+                outputs = session.run(opened.outputs, feeds, stop and stop.options)
         except Exception as error:  # the only common base class of ONNX Runtime's errors
             if stop and stop.is_ended:
                 raise StoppedError("the run was ended.") from None

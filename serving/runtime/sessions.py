@@ -26,6 +26,7 @@ SMALL = 8_000_000  # bytes of a graph: one of fewer is faster with one thread (b
 MOST_THREADS = 1_024
 OLDEST = "1.24"  # the ONNX Runtime that this package requires, for graphs whose manifest does not name a version
 EXTERNAL = 1  # of TensorProto.data_location
+GIVEN = ("n_best",)  # inputs with a default that nearly every run gives
 INSIDE = {  # message -> number of a field -> the message in this field
     "model": {7: "graph", 20: "training", 25: "function"},
     "training": {1: "graph", 2: "graph"},
@@ -108,16 +109,30 @@ class Graph:
 
     Attributes:
         path: of its file, for messages.
-        session: of ONNX Runtime.
+        session: of ONNX Runtime; `fixed` inputs are constants there.
         inputs, outputs: their names.
         optional: the names of the inputs that have a default.
+
+    Args:
+        fixed: names of optional inputs.
+        open_whole: opens the session in which they are inputs.
     """
 
-    def __init__(self, path, session):
+    def __init__(self, path, session, fixed=frozenset(), open_whole=None):
         self.path, self.session = path, session
         self.inputs = [node.name for node in session.get_inputs()]
         self.outputs = [node.name for node in session.get_outputs()]
-        self.optional = {node.name for node in session.get_overridable_initializers()}
+        self.optional = {node.name for node in session.get_overridable_initializers()} | fixed
+        self._fixed, self._open_whole, self._whole = fixed, open_whole, None
+        self._opening = threading.Lock()
+
+    def session_for(self, names):
+        """The session that takes these inputs."""
+        if self._fixed.isdisjoint(names):
+            return self.session
+        with self._opening:
+            self._whole = self._whole or self._open_whole()
+            return self._whole
 
 
 class Graphs:
@@ -167,15 +182,23 @@ class Graphs:
     def _load(self, name):
         content, path = self.artefact.read(name), self.artefact.directory / name
         check_version(path, self.artefact.manifest["onnx"].get(name, {}).get("onnxruntime", OLDEST))
+        fixed = frozenset()
         try:
-            weights = {file: self.artefact.read(file) for file in weights_files(content, self.artefact.manifest, name)}
-            options, sizes = session_options(self.threads), list(map(len, weights.values()))
-            options.add_external_initializers_from_files_in_memory(list(weights), list(weights.values()), sizes)
-            session = open_graph(content, options)
+            files = weights_files(content, self.artefact.manifest, name)
+            if len(content) < SMALL and not files:
+                content, fixed = fix_defaults(content, GIVEN)
+            session = self._session(content, files)
         except Exception as error:  # the only common base class of ONNX Runtime's errors
             raise damaged_error(path, error) from error
+        return Graph(path, session, fixed, lambda: self._session(self.artefact.read(name)))
+
+    def _session(self, content, files=()):
+        weights = {file: self.artefact.read(file) for file in files}
+        options, sizes = session_options(self.threads), list(map(len, weights.values()))
+        options.add_external_initializers_from_files_in_memory(list(weights), list(weights.values()), sizes)
+        session = open_graph(content, options)
         session._model_bytes = None  # a second copy of the graph, kept only for a restart with other providers
-        return Graph(path, session)
+        return session
 
 
 def check_version(path, oldest, installed=onnxruntime.__version__):
@@ -207,6 +230,38 @@ def weights_files(content, manifest, name):
     if others:
         raise ValueError(f"it keeps tensors in other files than the manifest says: {', '.join(sorted(others))}")
     return names
+
+
+def fix_defaults(content, kept=()):
+    """A model whose inputs with a default are constants, and the names of these.
+
+    Then ONNX Runtime computes once what depends on them alone, such as which rules of a search are in force. A text by
+    itself takes about 6 % less time in a small graph, and one in a batch 1 to 3 %.
+
+    Args:
+        content: of the file of a model.
+        kept: the names of inputs that stay what they are.
+
+    Raises:
+        ValueError: the bytes are not a model in protobuf's format.
+    """
+    model, fixed = [], set()
+    for number, whole, graph in protobuf.fields(memoryview(content)):
+        if number != 7:  # graph
+            model.append(whole)
+            continue
+        parts = list(protobuf.fields(graph))
+        named = {_name_of(value, 8) for number, _, value in parts if number == 5}  # initializer
+        inputs = {_name_of(value, 1) for number, _, value in parts if number == 11}  # input
+        fixed = (named & inputs) - set(kept)
+        left = (whole for number, whole, value in parts if number != 11 or _name_of(value, 1) not in fixed)
+        model.append(protobuf.field(7, b"".join(left)))
+    return b"".join(model), frozenset(fixed)
+
+
+def _name_of(message, number):
+    """The content of a field with a name."""
+    return next((bytes(value).decode() for each, _, value in protobuf.fields(message) if each == number), "")
 
 
 def external_files(content):

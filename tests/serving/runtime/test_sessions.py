@@ -6,7 +6,9 @@ import types
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from serving.runtime import Runtime, sessions
 from serving.runtime.errors import ServingError
@@ -63,6 +65,48 @@ def test_a_run_that_fails_gives_its_turn_back(tmp_path):
             wrong = {"token_ids": np.ones((1, 2), "int64"), "lengths": np.ones(1, "int32")}
             runtime._predictor.loaded.run("model.onnx", wrong)
     assert runtime.run(["abc"])[0].text == "abc"
+
+
+def scaled():
+    """A graph of `texts` and of three factors that have a default; it answers with their product."""
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [None]) for name in ("texts", "n_best", "a", "b")]
+    products = [
+        helper.make_node("Mul", pair, [result])
+        for *pair, result in (("texts", "n_best", "one"), ("a", "b", "two"), ("one", "two", "answers"))
+    ]
+    out = helper.make_tensor_value_info("answers", TensorProto.FLOAT, [None])
+    defaults = [
+        numpy_helper.from_array(np.array([value], "float32"), name) for value, name in ((2, "n_best"), (3, "a"))
+    ]
+    defaults += [numpy_helper.from_array(np.array([5], "float32"), "b"), numpy_helper.from_array(np.ones(1), "unused")]
+    graph = helper.make_graph(products, "scaled", infos, [out], defaults)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
+
+
+def test_defaults_that_nobody_changes_are_constants():
+    """What is kept stays an input; the session in which all are inputs is opened for the first who gives one."""
+    content, opened = scaled(), []
+    changed, fixed = sessions.fix_defaults(content, kept=("n_best",))
+    onnx.checker.check_model(onnx.load_from_string(changed), full_check=True)
+    assert fixed == {"a", "b"} and len(changed) < len(content)
+
+    def open_whole():
+        opened.append(sessions.open_graph(content))
+        return opened[-1]
+
+    graph = sessions.Graph("", sessions.open_graph(changed), fixed=fixed, open_whole=open_whole)
+    assert graph.inputs == ["texts"] and graph.optional == {"a", "b", "n_best"}
+
+    def answer(**given):
+        feeds = {name: np.array([value], "float32") for name, value in (given | {"texts": 1}).items()}
+        return float(graph.session_for(given).run(graph.outputs, feeds)[0][0])
+
+    assert answer() == 30 and answer(n_best=1) == 15 and not opened
+    assert answer(a=1) == 10 and answer(b=1, n_best=1) == 3 and len(opened) == 1
+    assert answer() == 30
+    assert sessions.fix_defaults(content, kept=("n_best", "a", "b")) == (content, frozenset())
+    with pytest.raises(ValueError, match="no protocol buffer"):
+        sessions.fix_defaults(content[:-3])
 
 
 @pytest.mark.parametrize(("threads", "cores", "expected"), [(None, 8, 2), (1, 8, 8), (4, 8, 2), (3, 16, 5), (1, 1, 2)])

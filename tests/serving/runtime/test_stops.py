@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from serving.runtime import Runtime
 from serving.runtime.errors import ServingError, StoppedError
-from serving.runtime.sessions import Stop, current
+from serving.runtime.sessions import Graph, Stop, current
 from tests.serving import fake_artefact
 
 TURNS = 1 << 40  # of a loop: more than anybody waits for
@@ -111,7 +111,8 @@ def test_other_errors_are_no_end(runtime, monkeypatch):
     def fail(*_):
         raise RuntimeError("something else")
 
-    graph = SimpleNamespace(path="", session=SimpleNamespace(run=fail), inputs=[], outputs=[], optional=set())
+    session = SimpleNamespace(run=fail, get_inputs=list, get_outputs=list, get_overridable_initializers=list)
+    graph = Graph("", session)
     monkeypatch.setattr(runtime._loaded.graphs, "open", lambda *_: graph)
     with Stop().over(), pytest.raises(ServingError, match="something else") as caught:
         runtime.run(["abc"])
