@@ -104,6 +104,15 @@ def on_a_processor():
     return all(name.lower().startswith("cpu") for name in keras.distribution.list_devices())
 
 
+def memory():
+    """`(bytes that an accelerator has for this process, the most that it held)`, as JAX knows them; else None."""
+    if backend() != "jax" or on_a_processor():
+        return None
+    stats = jax.local_devices()[0].memory_stats() or {}
+    found = stats.get("bytes_limit"), stats.get("peak_bytes_in_use")
+    return None if None in found else found
+
+
 _PORTABLE = contextvars.ContextVar("portable", default=False)
 
 

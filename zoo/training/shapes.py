@@ -4,6 +4,7 @@ import sys
 import time
 from typing import Protocol, runtime_checkable
 
+from zoo.core import devices
 from zoo.training.steps.shared import model_inputs, shape_of
 
 try:
@@ -74,7 +75,9 @@ class Shapes:
         number, start = self._current
         value = float(loss)  # waits for the step, so the time is taken after it
         step = f"first step of shape {number} after {time.monotonic() - start:.1f} s, loss {value:.4f}"
-        return {"message": f"{step}; this process has taken {format_bytes(peak_memory())} at most"}
+        held = devices.memory()
+        who, most = ("the device has held", held[1]) if held else ("this process has taken", peak_memory())
+        return {"message": f"{step}; {who} {format_bytes(most)} at most"}
 
 
 def format_shapes(batch):
@@ -87,9 +90,10 @@ def format_shapes(batch):
 def describe_memory(memory):
     """The result of `expected_memory` in words."""
     parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in memory.items())
-    resident = resident_memory()
+    resident, held = resident_memory(), devices.memory()
     beside = f" beside the {format_bytes(resident)} that the process holds already" if resident else ""
-    return f"expected memory about {format_bytes(sum(memory.values()))}{beside} (an estimate: {parts})"
+    place = f" of the device's {format_bytes(held[0])}" if held else beside
+    return f"expected memory about {format_bytes(sum(memory.values()))}{place} (an estimate: {parts})"
 
 
 def format_bytes(size):
