@@ -6,9 +6,10 @@ from keras import ops
 
 from tests.weights import of_policy, randomised
 from zoo.attention import LSHAttention
+from zoo.attention.chunks import sort_rows, unsort_rows
 from zoo.attention.lsh import hash_vectors, lsh_attention, unit
 from zoo.check.laws import check_causal, length_mask, sequences
-from zoo.gradients.recompute import recording, replaying
+from zoo.gradients.recompute import recording, replaying, vjp
 
 CHUNK = 4
 
@@ -60,6 +61,29 @@ def union_error(rounds, causal, time=28, lengths=(28, 17, 0)):
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_rounds_are_one_softmax_over_their_union(rounds, causal):
     assert union_error(rounds, causal) < 1e-9
+
+
+@pytest.mark.parametrize("take", [sort_rows, unsort_rows])
+def test_the_gradient_of_sorted_rows_adds_those_of_all_rounds(take):
+    """Against sums into an array of zeros, row by row."""
+    generator, shape = np.random.default_rng(4), (2, 3, 4, 7, 5)
+    order = np.argsort(generator.normal(size=shape[:4]), axis=-1)
+    rank = np.argsort(order, axis=-1)
+    x, upstream = (
+        generator.normal(size=shape[:2] + (7, 5) if take is sort_rows else shape),
+        generator.normal(size=shape),
+    )
+    moved, summed = np.zeros(shape), np.zeros(x.shape)
+    for b, h, r, place in np.ndindex(*shape[:4]):
+        here = (b, h, order[b, h, r, place]) if take is sort_rows else (b, h, r, rank[b, h, r, place])
+        moved[b, h, r, place] = x[here]
+        summed[here] += upstream[b, h, r, place]
+    places = [ops.convert_to_tensor(each.astype("int32")) for each in (order, rank)]
+    received, (gradient,) = vjp(
+        lambda each: take(each, *places), [ops.convert_to_tensor(x)], ops.convert_to_tensor(upstream)
+    )
+    np.testing.assert_array_equal(ops.convert_to_numpy(received), moved)
+    np.testing.assert_allclose(ops.convert_to_numpy(gradient), summed, rtol=1e-12)
 
 
 def test_hashes_are_the_nearest_of_the_rotated_directions():

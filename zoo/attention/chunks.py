@@ -5,7 +5,12 @@ padded.
 """
 
 import keras
+import numpy as np
 from keras import ops
+
+from zoo.core.later import later
+
+jax = later("jax")
 
 
 def chunked(x, length):
@@ -23,6 +28,43 @@ def take_rows(x, index):
     base = ops.arange(batch * heads, dtype="int32") * rows
     index = index + ops.reshape(base, (batch, heads, *[1] * (len(index.shape) - 2)))
     return ops.take(ops.reshape(x, (-1, x.shape[-1])), index, axis=0)
+
+
+@ops.custom_gradient
+def sort_rows(x, order, rank):
+    """`(batch, heads, rounds, time, d)`: the rows of x `(batch, heads, time, d)` as each round sorts them.
+
+    `order` and `rank`, `(batch, heads, rounds, time)` int32, undo each other: place `rank[.., i]` of a round has row i.
+    So the gradient takes rows as well, those of row i from all rounds. It would add each row to an array of zeros
+    otherwise, which is slow, and XLA makes the zeros of all layers of a stack before the first of them is needed.
+    """
+
+    def gradient(*upstream, **_):
+        return ops.sum(_unsort(upstream[0], rank), axis=2), *map(_no_gradient, (order, rank))
+
+    return take_rows(x, order), gradient
+
+
+@ops.custom_gradient
+def unsort_rows(x, order, rank):
+    """`(batch, heads, rounds, time, d)`: the sorted rows of each round where they were; arguments as of `sort_rows`."""
+
+    def gradient(*upstream, **_):
+        return _unsort(upstream[0], order), *map(_no_gradient, (order, rank))
+
+    return _unsort(x, rank), gradient
+
+
+def _unsort(x, rank):
+    """`y[.., r, i, :] = x[.., r, rank[.., r, i], :]`."""
+    batch, heads, rounds, time = ops.shape(rank)
+    first = ops.arange(rounds, dtype="int32")[:, None] * time
+    return take_rows(ops.reshape(x, (batch, heads, -1, x.shape[-1])), rank + first)
+
+
+def _no_gradient(index):
+    """The gradient of whole numbers, as each backend has it."""
+    return None if keras.backend.backend() == "tensorflow" else np.zeros(index.shape, jax.dtypes.float0)
 
 
 def neighbours(x, index):

@@ -13,7 +13,7 @@ import numpy as np
 from keras import layers, ops
 
 from zoo.attention.cache import append
-from zoo.attention.chunks import neighbours, places_of_neighbours, take_rows, windows
+from zoo.attention.chunks import neighbours, places_of_neighbours, sort_rows, take_rows, unsort_rows, windows
 from zoo.attention.heads import Heads
 from zoo.core.masks import MASKED, ImplicitMasks, combined_mask, wide
 from zoo.core.protocols import Attention
@@ -102,7 +102,7 @@ def lsh_attention(qk, values, buckets, chunk, mask=None, causal=False, ring=None
         met = meet(ops.reshape(x, (batch, heads, -1, chunk, x.shape[-1])), ring)
         return ops.reshape(met, (batch, heads, rounds, -1, ring.shape[2] * chunk, x.shape[-1]))
 
-    queries, sorted_values = chunked(take_rows(qk, order)), chunked(take_rows(values, order))
+    queries, sorted_values = (chunked(sort_rows(each, order, rank)) for each in (qk, values))
     here = chunked(known[..., None])
     there = ops.swapaxes(around(here, fill=-1), -1, -2)  # where the keys of each query are, -1 before the first chunk
     scores = ops.matmul(queries, ops.swapaxes(around(unit(queries)), -1, -2))
@@ -119,9 +119,7 @@ def lsh_attention(qk, values, buckets, chunk, mask=None, causal=False, ring=None
     outputs = ops.matmul(weights, around(sorted_values))
 
     def unsorted(x):
-        """`(batch, heads, rounds, time, ...)`."""
-        first = ops.arange(rounds, dtype="int32")[:, None] * time
-        return take_rows(ops.reshape(x, (batch, heads, -1, x.shape[-1])), rank + first)
+        return unsort_rows(ops.reshape(x, (batch, heads, rounds, -1, x.shape[-1])), order, rank)
 
     if rounds == 1:
         mixed = unsorted(outputs)[:, :, 0]
