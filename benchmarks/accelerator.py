@@ -24,8 +24,9 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from harness import processor  # noqa: E402
+from paper_sizes import random_batch  # noqa: E402
 
-# A recipe, its precision, and what is changed: one long text at a time instead of several, one after the other.
+# A recipe, its precision, and what is changed: one shape of batches, and for the largest models fewer texts.
 PAIRS = "training.num_buckets=1 training.max_length={}"
 RECIPES = (
     ("multi30k-de-en-gru-additive", "float32", PAIRS.format(50)),
@@ -58,7 +59,6 @@ ROUNDS = 5
 def recipe_step(name, precision, changes):
     """(a function that makes a step and returns its loss, what the row says of it)."""
     import keras
-    import numpy as np
 
     from zoo import recipes
     from zoo.runs import forecast
@@ -66,21 +66,14 @@ def recipe_step(name, precision, changes):
     keras.utils.set_random_seed(0)
     recipe = recipes.load(name, [*changes.split(), f"training.precision={precision}", "training.warmup=1"])
     steps, batches, _ = forecast.make_steps(recipe)
-    batch, random = dict(batches.longest()), np.random.default_rng(0)
-    for key, value in batch.items():
-        if key == "labels" or key.endswith("_ids"):
-            batch[key] = random.integers(4, recipe.text.vocab_size, value.shape).astype(value.dtype)
-        elif key == "weights":
-            batch[key] = np.ones_like(value)
-        elif key.endswith("lengths"):
-            batch[key] = np.full_like(value, batch[key.replace("lengths", "ids")].shape[1])
+    batch = random_batch(batches, recipe.text.vocab_size)
     told = forecast.forecast(recipe, "h200")
     return lambda: steps.train(batch), {
         "recipe": name,
         "precision": precision,
         "changes": changes,
         "parameters": told["parameters"],
-        "tokens": int(np.prod(batch["labels"].shape)),
+        "tokens": batch["labels"].size,
         "matrix_operations": told["shapes"][0]["matrix"],
         "planned_seconds": told["step_seconds"],
         "planned_bytes": sum(told["memory"].values()),
@@ -101,9 +94,9 @@ def most_bytes():
     """The most memory that the device held for this process, in bytes; None of a processor."""
     if "torch" in sys.modules and sys.modules["torch"].cuda.is_available() and "jax" not in sys.modules:
         return sys.modules["torch"].cuda.max_memory_allocated()
-    import jax
+    from zoo.core import devices
 
-    return (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use")
+    return (devices.memory() or (None, None))[1]
 
 
 def child(kind, settings, seconds):
@@ -138,9 +131,9 @@ def child(kind, settings, seconds):
 class Child:
     """A row's process; a thread reads what it prints."""
 
-    def __init__(self, kind, settings, seconds):
+    def __init__(self, number, kind, settings, seconds):
         self.settings, self.lines = settings, []
-        self.said = HERE.parent / "build" / f"accelerator-{kind}-{'-'.join(settings[:2])}.log"
+        self.said = HERE.parent / "build" / f"accelerator-{kind}-{number}.log"
         self.said.parent.mkdir(exist_ok=True)
         words = [sys.executable, __file__, kind, "--child", json.dumps(settings), "--seconds", str(seconds)]
         shared = {"KERAS_BACKEND": "jax", "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_CPP_MIN_LOG_LEVEL": "2"}
@@ -180,7 +173,7 @@ class Child:
 
 def measure(kind, rows, seconds, limit):
     """The rows, each measured in turn once all are compiled or `limit` seconds are over."""
-    children = [Child(kind, each, seconds) for each in rows]
+    children = [Child(number, kind, each, seconds) for number, each in enumerate(rows)]
     until, found = time.monotonic() + limit, []
     ready = [each.wait(1, until) for each in children]
     for each, compiled in zip(children, ready, strict=True):
@@ -195,8 +188,8 @@ def measure(kind, rows, seconds, limit):
 
 
 def device():
-    """The name of the device that JAX computes on, asked in a process of its own that gives it back."""
-    ask = "import jax; print(jax.local_devices()[0].device_kind, jax.__version__, jax.default_backend(), sep='|')"
+    """The name and the kind of the device that JAX computes on, asked in a process of its own that gives it back."""
+    ask = "import jax; print(jax.local_devices()[0].device_kind, jax.default_backend(), sep='|')"
     done = subprocess.run([sys.executable, "-c", ask], stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout.splitlines()[-1].split("|")
 
@@ -218,7 +211,7 @@ def main():
     else:
         peers = args.names or PEERS
         rows = [(peer, size, dtype) for size in SIZES for dtype in DTYPES for peer in peers]
-    name, jax, platform = device()
+    name, platform = device()
     found = measure(args.kind, rows, args.seconds, args.limit)
     if not args.names:
         folder = args.out / name.lower().replace(" ", "-")

@@ -32,6 +32,21 @@ CHANGES = {
 UPDATES = 3
 
 
+def random_batch(batches, vocabulary):
+    """The longest batch with random tokens, none of them padding."""
+    import numpy as np
+
+    batch, random = dict(batches.longest()), np.random.default_rng(0)
+    for key, value in batch.items():
+        if key == "labels" or key.endswith("_ids"):
+            batch[key] = random.integers(4, vocabulary, value.shape).astype(value.dtype)
+        elif key == "weights":
+            batch[key] = np.ones_like(value)
+        elif key.endswith("lengths"):
+            batch[key] = np.full_like(value, batch[key.replace("lengths", "ids")].shape[1])
+    return batch
+
+
 def measure(name):
     """The row of a recipe; in a process of its own."""
     import keras
@@ -43,15 +58,8 @@ def measure(name):
     keras.utils.set_random_seed(0)
     recipe = recipes.load(name, [*CHANGES[name], "training.warmup=1"])
     steps, batches, _ = make_steps(recipe)
-    batch, random = dict(batches.longest()), np.random.default_rng(0)
     vocabulary = recipe.text.vocab_size
-    for key, value in batch.items():
-        if key == "labels" or key.endswith("_ids"):
-            batch[key] = random.integers(4, vocabulary, value.shape).astype(value.dtype)
-        elif key == "weights":
-            batch[key] = np.ones_like(value)
-        elif key.endswith("lengths"):
-            batch[key] = np.full_like(value, batch[key.replace("lengths", "ids")].shape[1])
+    batch = random_batch(batches, vocabulary)
     started, losses, seconds = time.perf_counter(), [], []
     for _ in range(UPDATES + 1):
         losses.append(round(float(steps.train(batch)), 4))

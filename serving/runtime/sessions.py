@@ -190,7 +190,15 @@ class Graphs:
             session = self._session(content, files)
         except Exception as error:  # the only common base class of ONNX Runtime's errors
             raise damaged_error(path, error) from error
-        return Graph(path, session, fixed, lambda: self._session(self.artefact.read(name)))
+        return Graph(path, session, fixed, lambda: self._whole(name, path))
+
+    def _whole(self, name, path):
+        """The session of a graph whose defaults are not fixed."""
+        content = self.artefact.read(name)
+        try:
+            return self._session(content)
+        except Exception as error:
+            raise damaged_error(path, error) from error
 
     def _session(self, content, files=()):
         weights = {file: self.artefact.read(file) for file in files}

@@ -11,7 +11,6 @@ from tests.weights import randomised
 from zoo.attention import MultiHeadAttention, multi_head
 from zoo.check import laws
 from zoo.check.laws import length_mask, sequences
-from zoo.core import devices
 
 ROWS = ((1, 7), (2, 3), (3, 0))
 QUERY, VALUE, MASK = sequences(((4, 5),) * 3, 5, 11), sequences(ROWS, 7, 13, noise=5), length_mask(ROWS, 7)
@@ -44,7 +43,7 @@ def test_an_accelerator_gets_a_mask_that_its_kernel_can_take(monkeypatch):
 
     monkeypatch.setattr(ops, "dot_product_attention", attend)
     expected = ops.convert_to_numpy(layer(QUERY, VALUE, value_mask=MASK))
-    with devices.portable():
+    with multi_head.portable.holding(True):
         layer(QUERY, VALUE, value_mask=MASK)
     monkeypatch.setattr(multi_head, "backend", lambda: "jax")
     monkeypatch.setattr(multi_head, "on_a_processor", lambda: False)

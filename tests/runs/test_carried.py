@@ -66,7 +66,7 @@ WRONG = {  # what is in the file -> what is told
     "truncated": (lambda content: content[:-100], "is damaged, or not a checkpoint of the zoo"),
     "flipped": (flipped, "is damaged, or not a checkpoint of the zoo"),
     "empty": (lambda content: b"", "is damaged, or not a checkpoint of the zoo"),
-    "a text": (lambda content: b"no zip file", "is damaged, or not a checkpoint of the zoo"),
+    "a text": (lambda content: b"no zip file", "not a checkpoint of the zoo: it is no archive of arrays (.npz)"),
 }
 
 

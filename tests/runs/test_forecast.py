@@ -7,6 +7,7 @@ import pytest
 
 from tests.shared import python
 from tools import cli, train
+from zoo.attention.multi_head import portable
 from zoo.core import devices
 from zoo.recipes.mixes import most_layers
 from zoo.runs import forecast
@@ -89,13 +90,13 @@ def test_a_machine_with_a_gpu_says_the_same_as_one_without(monkeypatch):
     from zoo import recipes
 
     def make_steps(*_):
-        raise AssertionError(devices.is_portable())
+        raise AssertionError(portable.value)
 
     monkeypatch.setattr(forecast, "make_steps", make_steps)
     monkeypatch.setattr(devices, "backend", lambda: "jax")
     with pytest.raises(AssertionError, match="True"):
         forecast.forecast(recipes.load("dates-gru-additive"), "h100")
-    assert not devices.is_portable()
+    assert not portable.value
 
 
 @pytest.mark.parametrize(

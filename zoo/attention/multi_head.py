@@ -6,11 +6,14 @@ from keras import layers, ops
 
 from zoo.attention.cache import append
 from zoo.attention.heads import Heads
-from zoo.core.devices import backend, is_portable, on_a_processor
+from zoo.core.devices import backend, on_a_processor
 from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import ImplicitMasks, combined_mask, masked_softmax, sees_any
 from zoo.core.protocols import Attention
 from zoo.core.registry import build_parts, register
+from zoo.gradients.ambient import Ambient
+
+portable = Ambient()  # where True holds, attention has no kernel of this device alone: what is traced lowers anywhere
 
 
 def has_kernel(dtype):
@@ -152,7 +155,7 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
         heads = [
             ops.reshape(part, (*ops.shape(part)[:2], self.num_heads, self.head_dim)) for part in (query, key, value)
         ]
-        kernels = False if is_portable() else None  # None: Keras decides
+        kernels = False if portable.value else None  # None: Keras decides
         mixed = ops.dot_product_attention(*heads, bias=bias, mask=mask, is_causal=causal, flash_attention=kernels)
         mixed = ops.reshape(mixed, (*ops.shape(query)[:2], self.num_heads * self.head_dim))
         if value_mask is None:

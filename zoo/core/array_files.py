@@ -77,8 +77,12 @@ def _open(path):
     """The arrays of a file by name, each of which is read when it is asked for."""
     try:
         # The file is opened here because np.load leaves it open if it is damaged.
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-            yield arrays
+        with open(path, "rb") as file:
+            if file.read(2) != b"PK":  # or else NumPy takes it for a pickle, and says how to load one
+                raise ValueError("it is no archive of arrays (.npz).")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as arrays:
+                yield arrays
     except OSError:
         raise
     except Exception as error:  # a wrong bit may be anything: a length, a method of compression, a type

@@ -17,7 +17,6 @@ Only process 0 writes to the run directory; all of them read it, so it lies on a
 
 import atexit
 import contextlib
-import contextvars
 import json
 import os
 import sys
@@ -111,23 +110,6 @@ def memory():
     stats = jax.local_devices()[0].memory_stats() or {}
     found = stats.get("bytes_limit"), stats.get("peak_bytes_in_use")
     return None if None in found else found
-
-
-_PORTABLE = contextvars.ContextVar("portable", default=False)
-
-
-@contextlib.contextmanager
-def portable():
-    """What is traced inside uses no kernel of this device alone, such as cuDNN's attention: it lowers anywhere."""
-    token = _PORTABLE.set(True)
-    try:
-        yield
-    finally:
-        _PORTABLE.reset(token)
-
-
-def is_portable():
-    return _PORTABLE.get()
 
 
 def check(devices, batch_size, parts=1):
